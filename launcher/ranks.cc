@@ -23,6 +23,7 @@
 #include "dist/nccl/nccl_group.h"
 #include "dist/rendezvous/core_budget.h"
 #include "launcher/cuda_libraries.h"
+#include "launcher/exit_code.h"
 
 namespace lockstep::launcher {
 
@@ -84,6 +85,15 @@ Ranks join_ranks() {
            "`lockstep launch`, mpirun or srun.",
            dist::to_string(told), ranks.group->rank(), ranks.group->size());
   return ranks;
+}
+
+void tell_errors(const Ranks& ranks, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    if (ranks.group != nullptr) ranks.group->abort(error_text(error));
+    throw;
+  }
 }
 
 void assign_devices(Ranks& ranks, const config::RunConfig& config) {

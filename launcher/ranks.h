@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "dist/group/communicator.h"
@@ -31,6 +32,10 @@ dist::RankEnvironment this_rank();
 /// MismatchError for program variables that differ between the ranks, and the errors of
 /// dist::mpi_group.
 Ranks join_ranks();
+
+/// Calls `body`. What it throws is told to the other ranks in its own words before it is thrown
+/// again: a group that is destroyed by an exception does not know them.
+void tell_errors(const Ranks& ranks, const std::function<void()>& body);
 
 /// If the config's device is "cuda", assigns each rank a GPU: its local rank modulo the number of
 /// GPUs that its process sees. Then replaces the group by an NCCL group if every rank has its own

@@ -3,8 +3,12 @@
 #include <atomic>
 #include <csignal>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
+
+#include "core/base/owned_fd.h"
+#include "core/base/service_thread.h"
 
 namespace lockstep::launcher {
 
@@ -38,8 +42,16 @@ class StopSignals {
   /// with exit status kStopped, after saying "SIGTERM: MESSAGE", or nothing if `message` is empty.
   /// So does this call if a signal has been received.
   void end_at_once(const std::string& message);
+  /// From now on `farewell` is called, on a thread of this object, before a signal of end_at_once
+  /// ends the process. Must not throw. Call at most once.
+  void before_end(std::function<void()> farewell);
 
  private:
+  void end_when_told();
+
+  std::function<void()> farewell_;
+  OwnedFd alarm_;  ///< an eventfd: written to when the process is to end, or this object
+  ServiceThread thread_;
   std::unique_ptr<std::byte[]> stack_;
   stack_t stack_before_;
   struct sigaction before_[4];

@@ -17,6 +17,7 @@
 #include "core/base/parallel.h"
 #include "core/base/thread_pool.h"
 #include "core/memory/caching_allocator.h"
+#include "dist/group/failure.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "launcher/exit_code.h"
@@ -100,37 +101,18 @@ void require_room(const config::RunConfig& config, const dist::RankEnvironment& 
   if (room.bytes != UINT64_MAX) require_room(train::plan_run(config, rank.size), room);
 }
 
-/// Runs the verb; returns the exit status. A stop is no exception: one would make the group's
-/// destructor abort the other ranks, which end as well.
-int run_train(TrainOptions options) {
-  StopSignals signals;
+/// Tells rank 0 what a signal says until the first step, when there is nothing to save yet.
+void end_before_first_step(StopSignals& signals, const TrainOptions& options,
+                           const dist::RankEnvironment& rank, const std::string& directory) {
+  signals.end_at_once(rank.rank != 0 ? ""
+                                     : "stopped before the first step; there is nothing to save." +
+                                           how_to_go_on(options, directory, rank.size));
+}
+
+/// Trains as the leader, or alone; returns the exit status.
+int lead_training(const TrainOptions& options, const config::RunConfig& config,
+                  const config::Origins& origins, const Ranks& ranks, StopSignals& signals) {
   const auto stop = [&] { return signals.received() != 0; };
-  const dist::RankEnvironment told = this_rank();
-  // Until the first step there is nothing to save, whatever is being waited for.
-  const auto before_first_step = [&](const std::string& directory) {
-    signals.end_at_once(told.rank != 0
-                            ? ""
-                            : "stopped before the first step; there is nothing to save." +
-                                  how_to_go_on(options, directory, told.size));
-  };
-  before_first_step("");
-  if (options.steps != 0) {
-    options.overrides.push_back(fmt::format("train.steps={}", options.steps));
-  }
-  const std::vector<Plugin> plugins = load_plugins(options.plugins);
-  if (options.overfit_one_batch) options.overrides.push_back("train.overfit_one_batch=true");
-  config::Origins origins;
-  const config::RunConfig config = load_config(options.files, options.overrides, &origins);
-  if (!options.try_anyway) require_room(config, told);
-  Ranks ranks = join_ranks();
-  assign_devices(ranks, config);
-  set_time_limit(ranks, config.parallel().timeout_seconds());
-  set_rank_threads(ranks, config.threads());
-  train::Replicas(ranks.group.get()).require_same("config", lines_of(config));
-  if (!ranks.leads()) {
-    train::follow_training(config, *ranks.group, stop, [&] { signals.wait_for(nullptr); });
-    return kSuccess;
-  }
   const std::string environment = train::environment_json({.command_line = options.command_line,
                                                            .version = LOCKSTEP_VERSION,
                                                            .threads = num_threads(),
@@ -145,7 +127,7 @@ int run_train(TrainOptions options) {
     recorder.emplace(caching_allocator(parse_device(config.device())));
   }
   const train::RunDirectory directory = open_directory(options, config);
-  before_first_step(directory.path().string());
+  end_before_first_step(signals, options, ranks.environment, directory.path().string());
   train::TrainingRun run(config, directory, environment, nullptr, ranks.group.get());
   if (!run.has_nothing_to_train()) {
     write_text(directory.path() / "config_origins.txtpb", config::annotated_text(config, origins));
@@ -168,8 +150,9 @@ int run_train(TrainOptions options) {
   if (recorder) recorder->write(options.allocations_file, config.name());
   if (summary.end == train::RunEnd::kStopped) {
     const int lost = write_log(
-        stderr, fmt::format("stopped after step {}; everything is saved.{}\n", summary.steps,
-                            how_to_go_on(options, directory.path().string(), told.size)));
+        stderr,
+        fmt::format("stopped after step {}; everything is saved.{}\n", summary.steps,
+                    how_to_go_on(options, directory.path().string(), ranks.environment.size)));
     if (lost != 0 && !summary.told_lost_log) train::tell_lost_log(directory, lost);
     return kStopped;
   }
@@ -188,6 +171,48 @@ int run_train(TrainOptions options) {
   }
   if (lost != 0 && !summary.told_lost_log) train::tell_lost_log(directory, lost);
   return kSuccess;
+}
+
+/// Runs the verb; returns the exit status. A stop is no exception: one would make the group's
+/// destructor abort the other ranks, which end as well.
+int run_train(TrainOptions options) {
+  StopSignals signals;
+  const dist::RankEnvironment told = this_rank();
+  // Until the first step there is nothing to save, whatever is being waited for.
+  end_before_first_step(signals, options, told, "");
+  if (options.steps != 0) {
+    options.overrides.push_back(fmt::format("train.steps={}", options.steps));
+  }
+  const std::vector<Plugin> plugins = load_plugins(options.plugins);
+  if (options.overfit_one_batch) options.overrides.push_back("train.overfit_one_batch=true");
+  config::Origins origins;
+  const config::RunConfig config = load_config(options.files, options.overrides, &origins);
+  if (!options.try_anyway) require_room(config, told);
+  Ranks ranks = join_ranks();
+  if (ranks.group != nullptr) {
+    // The other ranks end as this one does, and not because they lost it.
+    signals.before_end([weak = std::weak_ptr(ranks.communicator)] {
+      if (const auto communicator = weak.lock()) communicator->stop();
+    });
+  }
+  int status = kSuccess;
+  try {
+    tell_errors(ranks, [&] {
+      assign_devices(ranks, config);
+      set_time_limit(ranks, config.parallel().timeout_seconds());
+      set_rank_threads(ranks, config.threads());
+      train::Replicas(ranks.group.get()).require_same("config", lines_of(config));
+      if (ranks.leads()) {
+        status = lead_training(options, config, origins, ranks, signals);
+        return;
+      }
+      const auto stop = [&] { return signals.received() != 0; };
+      train::follow_training(config, *ranks.group, stop, [&] { signals.wait_for(nullptr); });
+    });
+  } catch (const dist::StoppedError&) {
+    return kStopped;
+  }
+  return status;
 }
 
 }  // namespace

@@ -237,6 +237,16 @@ void Communicator::abort(const std::string& reason) noexcept {
   }
 }
 
+void Communicator::stop() noexcept {
+  try {
+    state_->control->fail(failure_text(StoppedError("another rank was asked to stop.")));
+    // Answered after the failure, which comes first on the same connection.
+    state_->control->leave();
+  } catch (const std::exception&) {
+    // Out of memory: the other ranks notice the end of this one.
+  }
+}
+
 std::exception_ptr Communicator::failure() const {
   const MutexLock guard(state_->lock);
   return state_->failure;
@@ -552,10 +562,10 @@ void Communicator::State::fail_here(const DistError& error) {
   fail_all(exception_of(failure, control->rank()));
 }
 
-/// Writes the flight record unless there is no folder.
+/// Writes the flight record unless there is no folder or the job was stopped on request.
 void Communicator::State::write_record(const std::filesystem::path& folder,
                                        const std::exception_ptr& error) const {
-  if (folder.empty()) return;
+  if (folder.empty() || is_stop(error)) return;
   try {
     recorder->write(folder, words_of(error));
   } catch (const Error&) {

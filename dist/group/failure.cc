@@ -16,6 +16,16 @@ std::exception_ptr if_kind(std::string_view kind, const std::string& text) {
 
 }  // namespace
 
+bool is_stop(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const StoppedError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 std::string words_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -40,6 +50,7 @@ std::exception_ptr exception_of(const Failure& failure, int self) {
     if (auto error = if_kind<TimeoutError>(kind, text)) return error;
     if (auto error = if_kind<PeerLostError>(kind, text)) return error;
     if (auto error = if_kind<BackendError>(kind, text)) return error;
+    if (auto error = if_kind<StoppedError>(kind, text)) return error;
     return std::make_exception_ptr(DistError(text));
   }
   return std::make_exception_ptr(PeerLostError(fmt::format(

@@ -8,6 +8,15 @@
 
 namespace lockstep::dist {
 
+/// A rank was asked to stop when there was nothing to save, which ends the job without a fault.
+class StoppedError : public DistError {
+ public:
+  using DistError::DistError;
+  const char* kind() const noexcept override { return "StoppedError"; }
+};
+/// Whether `error` is a StoppedError; `error` must not be null.
+bool is_stop(const std::exception_ptr& error);
+
 /// A MismatchError that all ranks throw, since each has compared what all told it: one of them may
 /// report it for all.
 class CommonMismatchError : public MismatchError {

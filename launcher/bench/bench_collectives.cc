@@ -271,8 +271,11 @@ int64_t bench_threads(const Options& options) {
 
 void run_bench(const Options& options) {
   const Ranks ranks = join_ranks();
-  const int64_t wrong = ranks.group ? bench(*ranks.group, options, false) : bench_threads(options);
-  LS_CHECK(wrong == 0, InternalError, "[bench] {} elements of the results are wrong.", wrong);
+  tell_errors(ranks, [&] {
+    const int64_t wrong =
+        ranks.group ? bench(*ranks.group, options, false) : bench_threads(options);
+    LS_CHECK(wrong == 0, InternalError, "[bench] {} elements of the results are wrong.", wrong);
+  });
 }
 
 }  // namespace

@@ -233,10 +233,12 @@ void run_overlap(const Options& options) {
   LS_CHECK(ranks.group != nullptr, ConfigError,
            "[bench overlap] this rank is alone: expected at least two. Start them with `lockstep "
            "launch -np 2 lockstep bench overlap ...` or mpirun, or set --thread-ranks.");
-  const config::RunConfig config = load();
-  assign_devices(ranks, config);
-  set_rank_threads(ranks, config.threads());
-  run_rank(options, config, *ranks.group);
+  tell_errors(ranks, [&] {
+    const config::RunConfig config = load();
+    assign_devices(ranks, config);
+    set_rank_threads(ranks, config.threads());
+    run_rank(options, config, *ranks.group);
+  });
 }
 
 }  // namespace
