@@ -131,8 +131,8 @@ AttemptEnd LaunchAttempt::run() {
 
 void LaunchAttempt::wait_for_something() {
   std::optional<Clock::time_point> next;
-  for (const auto& each :
-       {deadline_, request_deadline_, grace_deadline_, failure_deadline_, kill_deadline_}) {
+  for (const auto& each : {deadline_, request_deadline_, grace_deadline_, failure_deadline_,
+                           kill_deadline_, output_.held_until()}) {
     if (each && (!next || *each < *next)) next = each;
   }
   int wait = -1;
@@ -224,6 +224,7 @@ void LaunchAttempt::act_on_deadlines() {
     terminate();
   }
   if (due(kill_deadline_)) kill();
+  output_.show_what_is_due(now);
 }
 
 void LaunchAttempt::terminate() {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -11,12 +12,15 @@
 
 #include "core/base/check.h"
 #include "core/base/log_text.h"
+#include "dist/rendezvous/rank_list.h"
 
 namespace lockstep::launcher {
 namespace {
 
 constexpr size_t kTailLines = 20;
 constexpr size_t kTailBytes = 16 * 1024;  // kept of each line
+/// Time that equal errors of other ranks have to come.
+constexpr std::chrono::milliseconds kHeldBack(300);
 
 bool is_rule(const std::string& text) {
   return text.size() >= 40 && text.find_first_not_of('-') == text.npos;
@@ -56,11 +60,47 @@ void LaunchOutput::take(const OutputLine& line) {
   if (line.is_error && first_complaint_ < 0 && is_complaint(line.text)) {
     first_complaint_ = line.rank;
   }
-  show(line);
+  if (!hold(line)) show(line);
   if (!options_.output_folder.empty()) write_file(line);
 }
 
-void LaunchOutput::finish() { end_block(); }
+void LaunchOutput::finish() {
+  show_held();
+  end_block();
+}
+
+void LaunchOutput::show_what_is_due(Clock::time_point now) {
+  if (held_until_ && now >= *held_until_) show_held();
+}
+
+/// Holds a line back if it is an error, or follows one of the same rank that is held back.
+bool LaunchOutput::hold(const OutputLine& line) {
+  if (!line.is_error || options_.tag_output || options_.timestamp_output) return false;
+  auto own = std::ranges::find(held_, line.rank, &std::pair<int, std::string>::first);
+  if (own == held_.end()) {
+    if (!is_complaint(line.text)) return false;
+    if (held_.empty()) held_until_ = Clock::now() + kHeldBack;
+    own = held_.insert(held_.end(), {line.rank, ""});
+  }
+  own->second += line.text + "\n";
+  return true;
+}
+
+void LaunchOutput::show_held() {
+  held_until_.reset();
+  const auto held = std::exchange(held_, {});
+  std::vector<std::pair<std::string, std::vector<int>>> texts;
+  for (const auto& [rank, text] : held) {
+    auto known = std::ranges::find(texts, text, &std::pair<std::string, std::vector<int>>::first);
+    if (known == texts.end()) known = texts.insert(known, {text, {}});
+    known->second.push_back(rank);
+  }
+  for (auto& [text, ranks] : texts) {
+    const std::string who = ranks.size() > 1 ? dist::rank_list(ranks) + ": " : "";
+    text.pop_back();  // `show` ends the line
+    show({ranks.front(), true, who + text});
+  }
+}
 
 std::vector<std::string> LaunchOutput::tail(int rank) const {
   const auto found = tails_.find(rank);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -19,15 +20,28 @@ namespace lockstep::launcher {
 /// Distributes the output lines of a job: to the terminal with the requested prefixes, to a file
 /// for each rank and stream, and to memory, which keeps the last lines of each rank. The launcher's
 /// own lines go to standard error, except for failure reports, which are kept for `failure`.
+///
+/// What a rank says from a line "...Error: ..." on is held back for a moment. If several ranks said
+/// the same by then it is shown once, with their numbers: "ranks 0-3: MismatchError: ...". Lines
+/// with tags or times are each shown at once.
 class LaunchOutput {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// `append`: continue existing files, after a restart. Throws DataError if the folder cannot be
   /// created.
   LaunchOutput(const LaunchOptions& options, bool append);
+  ~LaunchOutput() { show_held(); }
+  LaunchOutput(const LaunchOutput&) = delete;
+  LaunchOutput& operator=(const LaunchOutput&) = delete;
 
   /// Handles one line. If a rank's file cannot be written, says so on standard error and goes on
   /// without that file.
   void take(const OutputLine& line);
+  /// When what is held back is to be shown; nothing if none is.
+  std::optional<Clock::time_point> held_until() const { return held_until_; }
+  /// Shows it if that time has come.
+  void show_what_is_due(Clock::time_point now);
   /// Call when the launcher's output has ended.
   void finish();
 
@@ -49,6 +63,8 @@ class LaunchOutput {
   void end_block();
   void note(const LaunchFailure& failure);
   void show(const OutputLine& line) const;
+  bool hold(const OutputLine& line);
+  void show_held();
   std::unique_ptr<FileDescriptor> open_file(int rank, bool is_error) const;
   void write_file(const OutputLine& line);
 
@@ -56,6 +72,9 @@ class LaunchOutput {
   bool append_;
   Files files_;  ///< null: cannot be written
   std::map<int, std::deque<std::string>> tails_;
+  /// What each rank has said since its error, in the order of the errors.
+  std::vector<std::pair<int, std::string>> held_;
+  std::optional<Clock::time_point> held_until_;
   std::optional<std::string> block_;  ///< the current message between two lines of dashes
   std::optional<LaunchFailure> failure_;
   bool ranks_run_ = false;

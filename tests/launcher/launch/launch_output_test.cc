@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <string>
 #include <utility>
@@ -219,6 +220,45 @@ TEST(LaunchLeftovers, OfOneJobAreRemoved) {
   EXPECT_FALSE(fs::exists(folder / "shm/vader_segment.a.host.0.6eb60002.11"));
   EXPECT_TRUE(fs::exists(folder / "shm/vader_segment.a.host.0.6eb70001.0"));
   EXPECT_TRUE(fs::exists(folder / "shm/other"));
+}
+
+TEST(LaunchOutput, EqualErrorsOfSeveralRanksAreShownOnceWithTheirNumbers) {
+  LaunchOptions options;
+  options.show_stdout = options.show_stderr = true;
+  LaunchOutput output(options, false);
+  const auto say = [&](int rank, const std::string& text) { output.take({rank, true, text}); };
+  testing::internal::CaptureStderr();
+  for (const int rank : {2, 0, 3}) {
+    say(rank, "PeerLostError: [dist] rank 1 failed");
+    say(rank, "  what to do");
+  }
+  say(1, "DataError: [shards] broken");
+  say(4, "PeerLostError: [dist] rank 1 failed");  // without the second line
+  ASSERT_TRUE(output.held_until());
+  output.show_what_is_due(*output.held_until() - std::chrono::milliseconds(1));
+  EXPECT_TRUE(output.held_until());
+  output.show_what_is_due(*output.held_until());
+  EXPECT_FALSE(output.held_until());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "ranks 0, 2, 3: PeerLostError: [dist] rank 1 failed\n  what to do\n"
+            "DataError: [shards] broken\nPeerLostError: [dist] rank 1 failed\n");
+
+  testing::internal::CaptureStderr();
+  say(0, "a line that is no error");
+  say(0, "Error: one");
+  output.finish();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "a line that is no error\nError: one\n");
+}
+
+TEST(LaunchOutput, ErrorsWithTagsAreShownForEachRank) {
+  LaunchOptions options;
+  options.show_stderr = options.tag_output = true;
+  LaunchOutput output(options, false);
+  testing::internal::CaptureStderr();
+  output.take({0, true, "Error: one"});
+  output.take({1, true, "Error: one"});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "[1,0]<stderr>:Error: one\n[1,1]<stderr>:Error: one\n");
 }
 
 }  // namespace

@@ -194,6 +194,21 @@ TEST_F(RankFaults, BadDataOfOneIsToldOnceWithTheStatusOfData) {
   }
 }
 
+TEST_F(RankFaults, WhatAllOfThemSayIsShownOnceWithTheirNumbers) {
+  // Ranks of different seeds; launch reads the config of rank 0 alone.
+  for (const int rank : {0, 1}) {
+    std::filesystem::create_directories(folder_ / fmt::format("of{}", rank));
+    put_job(fmt::format("of{}/run.txtpb", rank), fmt::format("seed: {}\n", rank));
+  }
+  Launched launched = start(each_rank("cd of$R"));
+  const Result result = end_within(launched, 30s);
+  EXPECT_EQ(result.status, kCommunication) << result.errors;
+  EXPECT_THAT(result.errors,
+              HasSubstr("ranks 0, 1: MismatchError: [train] rank 1 has another config than rank "
+                        "0: expected \"seed: 0\""));
+  EXPECT_THAT(result.errors, Not(HasSubstr("\nMismatchError")));
+}
+
 TEST_F(RankFaults, OneThatIsStoppedForAWhileIsNamedAndChangesNoLoss) {
   const std::string more = " --set train.steps=4000";
   Launched clean = start("run.txtpb --run-dir clean" + more);
