@@ -45,8 +45,13 @@ TEST(AccumulateGrad, CopiesAGradientThatTheCallerHolds) {
 TEST(AccumulateGrad, LeavesThatShareAGradientGetTheirOwn) {
   const Tensor a = leaf({1, 2});
   const Tensor b = leaf({1, 2});
-  (a + b).backward(sample::vector({1, 1}));
+  // The derivative of the sum passes one tensor on to both, which no caller holds.
+  ((a + b) * sample::vector({3, 4})).sum().backward();
   EXPECT_NE(a.grad().data(), b.grad().data());
+  a.grad().mul_(sample::vector({10, 10}));
+  (b * 5).sum().backward();
+  EXPECT_THAT(elements(a.grad()), ElementsAre(30, 40));
+  EXPECT_THAT(elements(b.grad()), ElementsAre(8, 9));
 }
 
 TEST(AccumulateGrad, GradientsHaveTheLayoutOfTheirLeaf) {
@@ -138,6 +143,20 @@ TEST(GradDestination, ViewsOfTheLeafPassThePlaceOn) {
   EXPECT_EQ(copies(), before);
   const Tensor reference = sample::matrix(2, 3);
   mm(x, reference.t()).sum().backward();
+  EXPECT_EQ(elements(place), elements(reference.grad()));
+}
+
+TEST(GradDestination, AViewByStorageOffsetsDoesNotWriteBesideThePlace) {
+  const Tensor storage = sample::matrix(4, 2, false);
+  const Tensor w = storage.slice(0, 2, 4).detach().set_requires_grad();  // offset 4 of its storage
+  const Tensor x = sample::matrix(3, 2, false);
+  const Tensor arena = full({4, 2}, 1000.0, DType::kF64);
+  const Tensor place = arena.slice(0, 0, 2);  // offset 0, followed by another parameter's gradient
+  set_grad_destination(w, place);
+  mm(x, w.as_strided({2, 2}, {2, 1}, 4)).backward(ones({3, 2}, DType::kF64));
+  EXPECT_THAT(elements(arena.slice(0, 2, 4)), Each(1000));
+  const Tensor reference = w.detach().clone().set_requires_grad();
+  mm(x, reference).sum().backward();
   EXPECT_EQ(elements(place), elements(reference.grad()));
 }
 

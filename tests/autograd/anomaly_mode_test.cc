@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "autograd/autograd.h"
+#include "autograd/grad_mode.h"
 #include "autograd/hooks.h"
 #include "core/base/error.h"
 #include "core/ops/pointwise/pointwise.h"
@@ -65,6 +69,32 @@ TEST(AnomalyMode, ANodeRecordedBeforeItIsNamedWithoutASite) {
     EXPECT_NE(std::string(error.what()).find("SqrtBackward0"), std::string::npos);
     EXPECT_EQ(std::string(error.what()).find("forward call"), std::string::npos);
   }
+}
+
+TEST(AnomalyMode, HoldsInBackwardsNestedMoreDeeplyThanOneThreadRunsThem) {
+  constexpr int kDepth = 150;
+  std::vector<std::pair<bool, bool>> modes;
+  std::function<void(int)> at_depth = [&](int depth) {
+    const EnableGradGuard recording;
+    const Tensor y = leaf({1}) * 1;
+    y.register_hook([&, depth](const Tensor&) {
+      modes.emplace_back(is_anomaly_enabled(), is_anomaly_check_nan_enabled());
+      if (depth > 1) at_depth(depth - 1);
+      return Tensor();
+    });
+    y.sum().backward();
+  };
+  {
+    const AnomalyModeGuard on;
+    at_depth(kDepth);
+  }
+  EXPECT_EQ(modes, (std::vector<std::pair<bool, bool>>(kDepth, {true, true})));
+  modes.clear();
+  {
+    const AnomalyModeGuard without_nan(true, false);
+    at_depth(kDepth);
+  }
+  EXPECT_EQ(modes, (std::vector<std::pair<bool, bool>>(kDepth, {true, false})));
 }
 
 TEST(AnomalyMode, AVersionErrorSaysWhereTheForwardCallWas) {

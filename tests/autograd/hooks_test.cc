@@ -350,9 +350,11 @@ TEST(MultiGradHook, InAnyModeTheFirstGradientCallsIt) {
       MultiGradMode::kAny);
   (a * b).sum().backward();
   EXPECT_EQ(calls, 1);
+  (a * b).sum().backward();
+  EXPECT_EQ(calls, 2) << "each backward calls it";
   for (HookHandle& handle : handles) handle.remove();
   (a * b).sum().backward();
-  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(calls, 2);
 }
 
 TEST(QueuedCallback, RunsAfterAllNodesAndMayQueueMore) {

@@ -206,6 +206,30 @@ TEST(InPlaceOnViews, ASavedResultLeadsBackThroughTheBaseInSecondDerivatives) {
   EXPECT_TRUE(gradgradcheck(f, {leaf({0.5, -1, 2})}));
 }
 
+TEST(InPlaceOnViews, AChangeOfADetachedTensorIsNotRecordedInTheOriginal) {
+  const Tensor x = leaf({1, 2});
+  const Tensor w = leaf({5, 7});
+  const Tensor y = x * 1;
+  const Tensor detached = y.detach();
+  detached.mul_(w);
+  EXPECT_EQ(y.grad_fn()->name(), "MulBackward1");
+  detached.sum().backward();
+  EXPECT_THAT(elements(w.grad()), ElementsAre(1, 2));
+  EXPECT_FALSE(x.grad().defined()) << elements(x.grad())[0];
+}
+
+TEST(InPlaceOnViews, AViewOfADetachedSliceIsChangedAtItsPlaceInTheSlice) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  const Tensor w = leaf({10});
+  const Tensor slice =
+      (x * 1).slice(0, 1, 4).detach();  // its first element is its storage's second
+  slice.slice(0, 1, 2).mul_(w);
+  (slice * sample::vector({2, 3, 5})).sum().backward();
+  EXPECT_THAT(elements(slice), ElementsAre(2, 30, 4));
+  EXPECT_THAT(elements(w.grad()), ElementsAre(9));
+  EXPECT_FALSE(x.grad().defined());
+}
+
 TEST(InPlaceOnViews, PartsOfASplitAreRefused) {
   const Tensor y = leaf({1, 2, 3}) * 2;
   const std::vector<Tensor> parts = y.split(2);
