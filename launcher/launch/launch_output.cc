@@ -31,11 +31,16 @@ std::string time_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}", fmt::localtime(now));
 }
 
+/// Whether a line is the first of a program's error.
+bool begins_error(const std::string& text) {
+  const size_t at = text.find("Error: ");
+  return at != text.npos && at < 60;
+}
+
 /// Whether a line reports the error that ends a program: "TimeoutError: [all_reduce] ..." or
 /// "rank 3: Error: ...".
 bool is_complaint(const std::string& text) {
-  const size_t at = text.find("Error: ");
-  return at != text.npos && at < 60 && text.find("PeerLostError: ") == text.npos;
+  return begins_error(text) && text.find("PeerLostError: ") == text.npos;
 }
 
 }  // namespace
@@ -78,7 +83,7 @@ bool LaunchOutput::hold(const OutputLine& line) {
   if (!line.is_error || options_.tag_output || options_.timestamp_output) return false;
   auto own = std::ranges::find(held_, line.rank, &std::pair<int, std::string>::first);
   if (own == held_.end()) {
-    if (!is_complaint(line.text)) return false;
+    if (!begins_error(line.text)) return false;
     if (held_.empty()) held_until_ = Clock::now() + kHeldBack;
     own = held_.insert(held_.end(), {line.rank, ""});
   }
