@@ -41,9 +41,8 @@ struct CachingAllocator::State {
 
   /// How a heap may grow.
   enum class Growth : uint8_t {
-    kByRatio,      ///< take new memory up to reserve_ratio, move free granules above it
-    kMoveFirst,    ///< move as many granules as possible and take no more memory than is needed
-    kWithinRatio,  ///< as kByRatio, but fail where that exceeds the ratio
+    kByRatio,    ///< take new memory up to reserve_ratio, move free granules above it
+    kMoveFirst,  ///< move as many granules as possible and take no more memory than is needed
   };
 
   /// Reasons why requests and frees take the slow path.

@@ -115,8 +115,9 @@ class CachingAllocator final : public Allocator {
   std::vector<BlockInfo> blocks_at_peak() const;
 
   // Planned mode (core/memory/plan.h).
-  /// Marks the begin of a training step on `stream`. With planning on, the first whole step is
-  /// recorded and packed; the plan serves later steps by index.
+  /// Marks the begin of a training step on `stream`, so that its blocks get the places that those
+  /// of the step before got. With planning on, the first whole step is recorded and packed; the
+  /// plan serves later steps by index.
   void mark_step(const Stream& stream);
   void set_planned(bool planned);
 

@@ -73,7 +73,7 @@ Chunk* CachingAllocator::State::grow(const Request& request, HeapLock& lock, Gro
     const Heap::Place place = request.heap.find_place(request.size);
     if (place.missing != 0) return grow_range(request, lock, how, place);
   }
-  return how == Growth::kWithinRatio ? nullptr : grow_plain(request, lock, how);
+  return grow_plain(request, lock, how);
 }
 
 size_t CachingAllocator::State::granules_to_move(const Request& request, Growth how,
@@ -92,9 +92,8 @@ size_t CachingAllocator::State::granules_to_move(const Request& request, Growth 
   const double ratio = request.options.reserve_ratio;
   double limit = ratio * live + 2.0 * kMiB;
   const double moved = static_cast<double>(heap.moved_since_growth) * granularity;
-  if (how == Growth::kByRatio && moved > reserved / 2)
-    limit = std::max(ratio, 1.05) * live + 4.0 * kMiB;
-  if (how == Growth::kByRatio && moved > 8 * reserved) return 0;
+  if (moved > reserved / 2) limit = std::max(ratio, 1.05) * live + 4.0 * kMiB;
+  if (moved > 8 * reserved) return 0;
   if (wanted <= limit) return 0;
   const double above = (wanted - limit) / granularity;
   return std::min(missing, static_cast<size_t>(above) + 1);
@@ -155,10 +154,6 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
     }
   }
   const size_t moved = granules.size();
-  if (how == Growth::kWithinRatio && moved < to_move) {
-    for (Chunk* chunk : emptied) heap.settle(chunk);
-    return nullptr;
-  }
   granules.resize(place.missing);
   Chunk* const held = heap.hold(hold_begin, hold_end);
   range.granules.resize(std::max(range.granules.size(), last + 1));

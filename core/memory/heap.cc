@@ -120,8 +120,38 @@ Chunk* Heap::find_in_range(size_t size, bool sparing) const {
   return is_loose ? loose_ : chunk;
 }
 
+Chunk* Heap::find_highest_in_range(size_t size) const {
+  Chunk* const chunk = places_.find_highest(size);
+  const bool is_loose = loose_ != nullptr && loose_->size >= size &&
+                        (chunk == nullptr || loose_->address > chunk->address);
+  return is_loose ? loose_ : chunk;
+}
+
+Chunk* Heap::take_highest_from_range(size_t size) {
+  Chunk* chunk = find_highest_in_range(size);
+  if (chunk == nullptr) return nullptr;
+  unbin(chunk);
+  if (is_at_end(chunk)) {
+    // How much is free above all blocks depends on what the range was grown for. If it were used
+    // first, a step that repeats would place its blocks differently after the range has grown.
+    Chunk* const hole = find_highest_in_range(size);
+    if (hole == nullptr) {
+      if (chunk->size > size) bin(split(chunk, size));
+      return chunk;
+    }
+    unbin(hole);
+    bin(chunk);
+    chunk = hole;
+  }
+  if (chunk->size == size) return chunk;
+  Chunk* const block = split(chunk, chunk->size - size);
+  bin(chunk);
+  return block;
+}
+
 Chunk* Heap::take_from_range(size_t size, bool small) {
   if (range_ == nullptr) return nullptr;
+  if (trend_.is_falling(counts.requested())) return take_highest_from_range(size);
   // An entirely free granule can be moved to serve a large request anywhere. So small requests
   // first look for room that breaks none; but not at the end of the range, which would extend it.
   Chunk* chunk = small ? find_in_range(size, /*sparing=*/true) : nullptr;

@@ -10,6 +10,7 @@
 #include "core/memory/caching_allocator.h"
 #include "core/memory/chunk.h"
 #include "core/memory/counts.h"
+#include "core/memory/live_trend.h"
 #include "core/memory/place_bins.h"
 #include "core/memory/plan.h"
 #include "core/memory/size_bins.h"
@@ -24,6 +25,11 @@ namespace lockstep {
 /// A freed small block first waits, unjoined, for the next request of its size. A request that
 /// finds no such block joins all waiting blocks with their free neighbours: fewer isolated small
 /// blocks leave more room for large ones.
+///
+/// In the range, blocks go to the lowest place that fits while the live bytes rise, and to the
+/// highest while they fall. Gradients, which a backward pass allocates between the activations it
+/// frees, so collect at the top: at the lowest places they would stay scattered among the holes of
+/// the freed activations, and no activation of the next micro-batch would fit between them.
 class alignas(64) Heap {
  public:
   /// Largest size that waits for a request of its size; each size has a list. Larger chunks are
@@ -65,6 +71,12 @@ class alignas(64) Heap {
   /// Takes the best free chunk for a request of `size`, cut to size; null if there is none. The
   /// caller sets its state.
   Chunk* take(size_t size, bool small, const AllocatorOptions& options) LS_REQUIRES(lock);
+  /// Call when a step begins: joins all waiting chunks and forgets the trend of the live bytes, so
+  /// that a step with the requests of the step before gets the same places.
+  void begin_step() noexcept LS_REQUIRES(lock) {
+    join_waiting();
+    trend_.reset();
+  }
   /// Joins all waiting chunks.
   void join_waiting() noexcept LS_REQUIRES(lock);
   /// Frees a chunk and joins it with its free neighbours.
@@ -143,6 +155,10 @@ class alignas(64) Heap {
   void unbin(Chunk* chunk) noexcept LS_REQUIRES(lock);
   Chunk* take_from_range(size_t size, bool small) LS_REQUIRES(lock);
   Chunk* find_in_range(size_t size, bool sparing) const LS_REQUIRES(lock);
+  /// Takes the end of the highest chunk of the range that fits. The chunk above all blocks comes
+  /// last.
+  Chunk* take_highest_from_range(size_t size) LS_REQUIRES(lock);
+  Chunk* find_highest_in_range(size_t size) const LS_REQUIRES(lock);
   /// Whether only unmapped memory follows a free chunk.
   static bool is_at_end(const Chunk* chunk);
   Chunk* take_from_plain(size_t size, bool small, const AllocatorOptions& options)
@@ -154,6 +170,7 @@ class alignas(64) Heap {
   std::array<Chunk*, kLargestWaiting / kChunkUnit + 1> waiting_ LS_GUARDED_BY(lock){};
   std::array<uint64_t, kLargestWaiting / kChunkUnit / 64 + 1> has_waiting_ LS_GUARDED_BY(lock){};
   PlaceBins places_ LS_GUARDED_BY(lock);
+  LiveTrend trend_ LS_GUARDED_BY(lock);
   Chunk* loose_ LS_GUARDED_BY(lock) = nullptr;  ///< the chunk of the range that was freed last; not
                                                 ///< yet in a bin, because it is often taken next
   std::array<std::unique_ptr<SizeBins>, 2> plain_

@@ -100,6 +100,23 @@ Chunk* PlaceBins::find_kind(size_t bytes) const {
   return lowest;
 }
 
+Chunk* PlaceBins::find_highest(size_t bytes) const {
+  if (levels_.empty() || levels_.back()[0].any < bytes) return nullptr;
+  size_t at = 0;
+  for (size_t level = levels_.size() - 1; level > 0; --level) {
+    const std::vector<Room>& below = levels_[level - 1];
+    at = std::min((at + 1) * kFanOut, below.size()) - 1;
+    while (below[at].any < bytes) --at;
+  }
+  Chunk* highest = nullptr;
+  for (Chunk* each = first_[at]; each != nullptr; each = each->bin_next) {
+    if (each->size >= bytes && (highest == nullptr || each->address > highest->address)) {
+      highest = each;
+    }
+  }
+  return highest;
+}
+
 Chunk* PlaceBins::find(size_t bytes, bool sparing) const {
   return sparing ? find_kind<&Room::sparing>(bytes) : find_kind<&Room::any>(bytes);
 }

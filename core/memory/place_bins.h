@@ -14,7 +14,8 @@ namespace lockstep {
 ///
 /// Lowest address first has two advantages. The choice depends only on which blocks are live, so a
 /// step that repeats gets the same addresses as the step before. And rarely needed memory collects
-/// at the end of the range. Not thread-safe.
+/// at the end of the range. The highest chunk is for blocks that should stay apart from those.
+/// Not thread-safe.
 class PlaceBins {
  public:
   /// Resets to an empty range of `bytes` from `begin`, with granules of `granularity` bytes.
@@ -25,6 +26,8 @@ class PlaceBins {
   /// The lowest chunk of at least `bytes`; null if none. With `sparing`, only chunks whose first
   /// `bytes` bytes overlap no entirely free granule.
   Chunk* find(size_t bytes, bool sparing) const;
+  /// The highest chunk of at least `bytes`; null if none.
+  Chunk* find_highest(size_t bytes) const;
   /// Whether `find` could return this chunk.
   bool fits(const Chunk& chunk, size_t bytes, bool sparing) const {
     const Room offered = room(chunk);

@@ -72,10 +72,10 @@ void CachingAllocator::set_planned(bool planned) {
 
 void CachingAllocator::mark_step(const Stream& stream) {
   Heap& heap = state_->heap_of(stream);
-  State::HeapLock lock(heap.lock);
+  const MutexLock lock(heap.lock);
   // Small chunks that wait where the last step left them would cut up the memory of the next one,
   // and a step with the same requests could then need more than the step before.
-  heap.join_waiting();
+  heap.begin_step();
   if (heap.planner == nullptr) return;
   const bool is_new = heap.planner->mark_step();
   const MemoryPlan* const plan = heap.planner->plan();
@@ -91,18 +91,9 @@ void CachingAllocator::mark_step(const Stream& stream) {
 
   // Blocks of the step before that other streams still use may occupy the arena's place.
   while (!heap.pending.empty()) state_->reuse_oldest_pending(heap);
-  const AllocatorOptions& options = state_->options.current();
-  const State::Request request{heap, plan->planned_peak(), plan->planned_peak(),
-                               /*small=*/false, options};
-  Chunk* arena = heap.take(request.size, request.small, options);
-  request.heap.lock.assert_held();  // it is `heap`
-  // If the arena would need much more memory, the step is served without it.
-  if (arena == nullptr) arena = state_->grow(request, lock, State::Growth::kWithinRatio);
+  // No memory is obtained for the arena: the cache has just served such a step with what there is.
+  Chunk* const arena = heap.take(plan->planned_peak(), /*small=*/false, state_->options.current());
   if (arena == nullptr) return;
-  if (heap.arena != nullptr || heap.planner == nullptr) {  // another thread was faster
-    heap.join(arena);
-    return;
-  }
   arena->state = ChunkState::kHeld;
   heap.arena = arena;
 }

@@ -48,7 +48,7 @@ void RunMemory::stop_recording() {
 }
 
 void RunMemory::begin_step(int64_t step) {
-  if (planned_) allocator_->mark_step(current_stream(allocator_->device()));
+  if (allocator_ != nullptr) allocator_->mark_step(current_stream(allocator_->device()));
   if (recording_) allocator_->note(fmt::format("step {}", step));
 }
 

@@ -215,10 +215,25 @@ TEST(CachingAllocator, StretchesTheLastFreeRunInsteadOfLeavingAHole) {
   EXPECT_EQ(allocator.stats().reserved, static_cast<int64_t>(8 * kMiB));
 }
 
-TEST(CachingAllocator, TakesTheLowestPlaceThatFits) {
+TEST(CachingAllocator, TakesTheHighestHoleWhileLiveBytesFall) {
   FakeMemory memory(64 * kMiB);
   CachingAllocator allocator(kCPU, memory);
   std::vector<Block> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(allocator.allocate(2 * kMiB, kStream));
+  for (const size_t i : {4u, 7u}) allocator.free(blocks[i]);
+  const auto address = [&](size_t block, size_t offset) {
+    return static_cast<std::byte*>(blocks[block].data) + offset;
+  };
+  // The upper end of the hole; what is free above all blocks comes last, from its lower end.
+  EXPECT_EQ(allocator.allocate(512 * 1024, kStream).data, address(4, 3 * kMiB / 2));
+  EXPECT_EQ(allocator.allocate(7 * kMiB / 4, kStream).data, address(7, 0));
+}
+
+TEST(CachingAllocator, TakesTheLowestPlaceThatFitsBeforeStepsAndWhileLiveBytesRise) {
+  FakeMemory memory(64 * kMiB);
+  CachingAllocator allocator(kCPU, memory);
+  std::vector<Block> blocks;
+  const Block most = allocator.allocate(kMiB, kStream);  // so that the frees below count as small
   for (const size_t size : {4096, 512, 1024, 512, 2048, 512}) {
     blocks.push_back(allocator.allocate(size, kStream));
   }
@@ -226,6 +241,9 @@ TEST(CachingAllocator, TakesTheLowestPlaceThatFits) {
   EXPECT_EQ(allocator.allocate(1024, kStream).data, blocks[2].data) << "what waits for this size";
   EXPECT_EQ(allocator.allocate(1500, kStream).data, blocks[0].data);
   EXPECT_EQ(allocator.allocate(2048, kStream).data, static_cast<std::byte*>(blocks[0].data) + 1536);
+  allocator.free(most);
+  allocator.mark_step(kStream);
+  EXPECT_EQ(allocator.allocate(kMiB / 2, kStream).data, most.data) << "a step begins";
 }
 
 TEST(CachingAllocator, CountsThePeakSinceItsReset) {
