@@ -106,6 +106,20 @@ bool holds_model(const RunDirectory& directory, const FileDigest& weights) {
   }
 }
 
+std::filesystem::path model_folder(const RunDirectory& run) {
+  // A folder written by Hugging Face's programs may hold shards instead of one file.
+  if (is_there(run.weights()) || is_there(run.path() / "model.safetensors.index.json")) {
+    return run.path();
+  }
+  const std::vector<CheckpointEntry> found = list_checkpoints(run.checkpoints());
+  const auto newest = std::find_if(found.rbegin(), found.rend(),
+                                   [](const CheckpointEntry& entry) { return entry.complete; });
+  LS_CHECK(newest != found.rend(), CheckpointError,
+           "[weights] {} holds neither model.safetensors nor a complete checkpoint yet.",
+           run.path().string());
+  return newest->path;
+}
+
 ModelVerification verify_model(const RunDirectory& directory) {
   ModelVerification result;
   for (const auto& [name, digest] : digests_in(directory.path())) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "train/report/run_directory.h"
@@ -16,6 +17,10 @@ void export_model(Task& task, const RunDirectory& directory, int64_t step);
 /// Whether the directory holds such a model, undamaged, whose weights are `weights`. Throws
 /// UnreadableError or NewerVersionError if that cannot be told.
 bool holds_model(const RunDirectory& directory, const FileDigest& weights);
+
+/// Returns the folder with a run's weights: the run's folder if it is finished, else its newest
+/// complete checkpoint. Throws CheckpointError if there is neither.
+std::filesystem::path model_folder(const RunDirectory& run);
 
 /// Result of verify_model.
 struct ModelVerification {

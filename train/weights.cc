@@ -5,13 +5,11 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
-#include "core/base/files/folders.h"
 #include "core/base/files/regular_file.h"
 #include "core/base/parse_json.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
 #include "nn/models/hugging_face.h"
-#include "train/checkpoint.h"
 #include "train/weights/file_digests.h"
 #include "train/weights/read_errors.h"
 #include "train/weights/tensor_file.h"
@@ -171,21 +169,6 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folde
   load(*model, files, folder);
   model->eval();
   return model;
-}
-
-std::filesystem::path model_folder(const RunDirectory& run) {
-  // A folder written by Hugging Face's programs may hold shards instead of one file.
-  const bool finished = reading([&] {
-    return name_exists(run.weights()) || name_exists(run.path() / "model.safetensors.index.json");
-  });
-  if (finished) return run.path();
-  const std::vector<CheckpointEntry> found = list_checkpoints(run.checkpoints());
-  const auto newest = std::find_if(found.rbegin(), found.rend(),
-                                   [](const CheckpointEntry& entry) { return entry.complete; });
-  LS_CHECK(newest != found.rend(), CheckpointError,
-           "[weights] {} holds neither model.safetensors nor a complete checkpoint yet.",
-           run.path().string());
-  return newest->path;
 }
 
 }  // namespace lockstep::train

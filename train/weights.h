@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "nn/language_model.h"
-#include "train/report/run_directory.h"
 #include "train/weights/tensor_file.h"
 
 namespace lockstep::train {
@@ -29,9 +28,5 @@ void load_weights(nn::Module& model, const std::filesystem::path& path);
 /// CheckpointError if a file is missing or does not fit, ConfigError for an unsupported
 /// config.json.
 std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folder);
-
-/// Returns the folder with a run's weights: the run's folder if it is finished, else its newest
-/// complete checkpoint. Throws CheckpointError if there is neither.
-std::filesystem::path model_folder(const RunDirectory& run);
 
 }  // namespace lockstep::train
