@@ -10,11 +10,11 @@
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
-#include "train/checkpoint_state.h"
-#include "train/final_model.h"
 #include "train/report/run_directory.h"
 #include "train/report/run_lock.h"
 #include "train/report/step_line.h"
+#include "train/run/checkpoint_state.h"
+#include "train/run/final_model.h"
 
 namespace lockstep::launcher {
 

@@ -6,8 +6,8 @@
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/verbs.h"
-#include "train/final_model.h"
 #include "train/report/run_comparison.h"
+#include "train/run/final_model.h"
 
 namespace lockstep::launcher {
 

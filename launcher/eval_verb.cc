@@ -12,9 +12,9 @@
 #include "launcher/load_option.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
-#include "train/final_model.h"
 #include "train/precision.h"
 #include "train/report/run_directory.h"
+#include "train/run/final_model.h"
 #include "train/weights.h"
 
 namespace lockstep::launcher {

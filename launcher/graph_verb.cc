@@ -12,7 +12,7 @@
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "launcher/verbs.h"
-#include "train/run_graph.h"
+#include "train/run/run_graph.h"
 
 namespace lockstep::launcher {
 

@@ -13,8 +13,8 @@
 #include "core/base/parallel.h"
 #include "core/memory/cpu_memory.h"
 #include "launcher/driver_memory.h"
-#include "train/plan.h"
 #include "train/report/step_line.h"
+#include "train/run/plan.h"
 
 namespace lockstep::launcher {
 

@@ -10,7 +10,7 @@
 #include "launcher/config_options.h"
 #include "launcher/memory_room.h"
 #include "launcher/verbs.h"
-#include "train/plan.h"
+#include "train/run/plan.h"
 
 namespace lockstep::launcher {
 

@@ -7,9 +7,9 @@
 #include "launcher/command_line.h"
 #include "launcher/standard_streams.h"
 #include "launcher/verbs.h"
-#include "train/final_model.h"
 #include "train/generate.h"
 #include "train/report/run_directory.h"
+#include "train/run/final_model.h"
 #include "train/weights.h"
 #include "train/weights/file_digests.h"
 

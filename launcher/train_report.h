@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "train/training_run.h"
+#include "train/run/training_run.h"
 
 /// What `lockstep train` prints before and after training.
 namespace lockstep::launcher {

@@ -29,11 +29,11 @@
 #include "launcher/train_report.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
-#include "train/plan.h"
-#include "train/replicas.h"
 #include "train/report/allocation_recorder.h"
 #include "train/report/environment.h"
-#include "train/training_run.h"
+#include "train/run/plan.h"
+#include "train/run/replicas.h"
+#include "train/run/training_run.h"
 
 namespace lockstep::launcher {
 

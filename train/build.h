@@ -5,8 +5,8 @@
 #include "data/token_source.h"
 #include "nn/classifier.h"
 #include "nn/language_model.h"
-#include "train/learning_rate.h"
-#include "train/optimizer.h"
+#include "train/optimizer/learning_rate.h"
+#include "train/optimizer/optimizer.h"
 #include "train/step_share.h"
 #include "train/task.h"
 

@@ -6,7 +6,7 @@
 #include "core/base/check.h"
 #include "dist/ddp/power_sgd.h"
 #include "nn/module.h"
-#include "train/early_update.h"
+#include "train/optimizer/early_update.h"
 
 namespace lockstep::train {
 

@@ -21,9 +21,9 @@
 #include "nn/statistics_log.h"
 #include "train/arithmetic.h"
 #include "train/build.h"
-#include "train/grad_norm.h"
 #include "train/gradient_options.h"
 #include "train/non_finite_search.h"
+#include "train/optimizer/grad_norm.h"
 #include "train/sync_batch_norm.h"
 
 namespace lockstep::train {

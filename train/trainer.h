@@ -8,13 +8,13 @@
 
 #include "core/tensor/generator.h"
 #include "dist/ddp/reducer.h"
-#include "train/early_update.h"
-#include "train/grad_scaler.h"
-#include "train/learning_rate.h"
-#include "train/optimizer.h"
+#include "train/optimizer/early_update.h"
+#include "train/optimizer/grad_scaler.h"
+#include "train/optimizer/learning_rate.h"
+#include "train/optimizer/optimizer.h"
+#include "train/optimizer/read_back.h"
 #include "train/precision.h"
 #include "train/rank_statistics.h"
-#include "train/read_back.h"
 #include "train/report/step_overlap.h"
 #include "train/step_outcome.h"
 #include "train/step_share.h"
@@ -66,7 +66,7 @@ struct Position {
 /// (dist/ddp/reducer.h), and all ranks make the same update, as long as they began with the same
 /// weights and state. Running statistics are those of all ranks' micro-batches
 /// (train/rank_statistics.h). With optimizer.optimizer_in_backward parameters are updated
-/// while backward runs (train/early_update.h).
+/// while backward runs (train/optimizer/early_update.h).
 ///
 /// On an asynchronous device clipping, the loss scale and whether a step is left out are decided
 /// there. What `step` returns must come from it; with `another` the next step's forward and

@@ -16,7 +16,7 @@
 #include "core/base/json_line.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 #include "train/trainer.h"
 
 namespace lockstep::launcher {

@@ -12,7 +12,7 @@
 #include "core/base/log_text.h"
 #include "launcher/launch/launch_attempt.h"
 #include "launcher/launch/signal_queue.h"
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 
 namespace lockstep::launcher {
 namespace {

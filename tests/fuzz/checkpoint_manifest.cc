@@ -1,4 +1,4 @@
-#include "train/checkpoint_manifest.h"
+#include "train/run/checkpoint_manifest.h"
 
 #include "core/base/files/regular_file.h"
 #include "tests/fuzz/targets.h"

@@ -41,7 +41,7 @@ Outcome fuzz_bpe_tokenizer(Input input);
 Outcome fuzz_sentencepiece_model(Input input);
 /// train/report/metrics_history.h.
 Outcome fuzz_metrics_history(Input input);
-/// train/checkpoint_manifest.h. The text is parsed as given, and again with a correct hash
+/// train/run/checkpoint_manifest.h. The text is parsed as given, and again with a correct hash
 /// appended. Every file of an accepted manifest lies beside it.
 Outcome fuzz_checkpoint_manifest(Input input);
 /// core/memory/options.h: written options read back the same.

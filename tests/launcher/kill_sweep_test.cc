@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/launcher/file_faults.h"
-#include "train/checkpoint.h"
 #include "train/report/run_comparison.h"
+#include "train/run/checkpoint.h"
 
 namespace lockstep::launcher {
 namespace {

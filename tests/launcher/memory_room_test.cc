@@ -11,7 +11,7 @@
 #include "core/base/service_thread.h"
 #include "launcher/exit_code.h"
 #include "tests/launcher/program.h"
-#include "train/plan.h"
+#include "train/run/plan.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -13,7 +13,7 @@
 #include "tests/data/table_file.h"
 #include "tests/train/table_run.h"
 #include "tests/train/tiny_run.h"
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 
 namespace lockstep::train {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tests/core/expect_error.h"
 #include "tests/train/rank_runs.h"
-#include "train/resume.h"
+#include "train/run/resume.h"
 
 namespace lockstep::train {
 namespace {

@@ -12,7 +12,7 @@
 #include "tests/core/expect_error.h"
 #include "tests/train/rank_runs.h"
 #include "train/build.h"
-#include "train/replicas.h"
+#include "train/run/replicas.h"
 #include "train/step_share.h"
 
 namespace lockstep::train {

@@ -15,7 +15,7 @@
 #include "tests/train/rank_runs.h"
 #include "tests/train/report/well_formed_xml.h"
 #include "tests/train/tiny_run.h"
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {

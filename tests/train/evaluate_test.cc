@@ -16,9 +16,9 @@
 #include "tests/train/rank_runs.h"
 #include "tests/train/table_run.h"
 #include "train/build.h"
-#include "train/replicas.h"
+#include "train/run/replicas.h"
+#include "train/run/training_run.h"
 #include "train/step_share.h"
-#include "train/training_run.h"
 #include "train/weights.h"
 
 namespace lockstep::train {

@@ -10,7 +10,7 @@
 #include "core/dispatch/op_counter.h"
 #include "core/tensor/allocator.h"
 #include "tests/train/tiny_run.h"
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 
 namespace lockstep::train {
 namespace {

@@ -13,8 +13,8 @@
 #include "dist/group/thread_group.h"
 #include "tests/train/tiny_run.h"
 #include "train/build.h"
+#include "train/run/training_run.h"
 #include "train/step_share.h"
-#include "train/training_run.h"
 
 namespace lockstep::train {
 

@@ -17,8 +17,8 @@
 #include "tests/train/poisoned_task.h"
 #include "tests/train/rank_runs.h"
 #include "tests/train/table_run.h"
-#include "train/checkpoint.h"
 #include "train/report/metrics_history.h"
+#include "train/run/checkpoint.h"
 
 namespace lockstep::train {
 namespace {

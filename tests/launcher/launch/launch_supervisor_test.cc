@@ -16,7 +16,7 @@
 #include "launcher/launch/child_process.h"
 #include "launcher/launch/launch_facts.h"
 #include "tests/launcher/launch/launched.h"
-#include "train/checkpoint_manifest.h"
+#include "train/run/checkpoint_manifest.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -10,7 +10,7 @@
 #include "tests/core/memory/unpickle.h"
 #include "tests/train/tiny_run.h"
 #include "train/report/memory_timeline.h"
-#include "train/training_run.h"
+#include "train/run/training_run.h"
 
 namespace lockstep::train {
 namespace {

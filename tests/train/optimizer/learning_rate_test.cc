@@ -1,0 +1,37 @@
+#include "train/optimizer/learning_rate.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::train {
+namespace {
+
+TEST(LearningRateSchedule, WarmUpRisesLinearlyToThePeak) {
+  const LearningRateSchedule schedule{.peak = 1.0, .warmup_steps = 4, .decay_steps = 10};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 0.25);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(3), 1.0);
+}
+
+TEST(LearningRateSchedule, TheCosineEndsAtTheMinimumAndStaysThere) {
+  const LearningRateSchedule schedule{
+      .peak = 2.0, .warmup_steps = 0, .decay_steps = 10, .minimum_ratio = 0.1};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 2.0);
+  EXPECT_NEAR(schedule.learning_rate(5), 0.2 + 0.5 * 1.8, 1e-12);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(10), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(1000), 0.2);
+}
+
+TEST(LearningRateSchedule, ConstantKeepsThePeak) {
+  const LearningRateSchedule schedule{.kind = LearningRateSchedule::Kind::kConstant,
+                                      .peak = 0.5,
+                                      .warmup_steps = 2,
+                                      .decay_steps = 3};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(100), 0.5);
+}
+
+TEST(LearningRateSchedule, AWarmUpLongerThanTheRunIsAllowed) {
+  const LearningRateSchedule schedule{.peak = 1.0, .warmup_steps = 100, .decay_steps = 5};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(4), 0.05);
+}
+
+}  // namespace
+}  // namespace lockstep::train

@@ -1,0 +1,272 @@
+#include "train/run/plan.h"
+
+#include <optional>
+
+#include "core/ops/factory/factory.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/tensor/allocator.h"
+#include "core/tensor/generator.h"
+#include "nn/layers.h"
+#include "tests/core/expect_error.h"
+#include "tests/train/tiny_run.h"
+#include "train/build.h"
+#include "train/gradient_options.h"
+#include "train/run/checkpoint.h"
+
+namespace lockstep::train {
+namespace {
+
+/// Peak of the CPU allocator's bytes while `call` runs, above those allocated before.
+template <class F>
+int64_t measured_peak(F&& call) {
+  Allocator& memory = allocator(kCPU);
+  memory.reset_peak();
+  const int64_t before = memory.stats().allocated;
+  call();
+  return memory.stats().peak_allocated - before;
+}
+
+int64_t bytes_of(const std::vector<nn::StoredParameter>& stored) {
+  int64_t bytes = 0;
+  for (const nn::StoredParameter& each : stored)
+    bytes += static_cast<int64_t>(each.tensor.nbytes());
+  return bytes;
+}
+
+struct PlannedRun {
+  const char* name;
+  const char* config;
+  int64_t arenas = 1;
+};
+
+void PrintTo(const PlannedRun& shape, std::ostream* out) { *out << shape.name; }
+
+class PlanOf : public testing::TestWithParam<PlannedRun> {};
+
+TEST_P(PlanOf, IsWithinFivePercentOfWhatTrainingTakes) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, GetParam().config);
+  const RunPlan plan = plan_run(config);
+  std::optional<Trainer> trainer;
+  const int64_t peak = measured_peak([&] {
+    trainer.emplace(Trainer::create(config));
+    for (int i = 0; i < 3; ++i) trainer->step();
+    trainer->evaluate(2);
+    save_checkpoint(folder / "checkpoints", *trainer, config::to_text(config));
+  });
+  nn::Module& model = trainer->task().model();
+  int64_t arena_bytes = 0;  // of one arena; gradients are padded to 4096 elements
+  for (const Tensor& each : model.parameters()) {
+    arena_bytes += (each.numel() + 4095) / 4096 * 4096 * 4;
+  }
+  EXPECT_EQ(plan.parameters, model.parameter_count());
+  EXPECT_EQ(plan.parameter_bytes, 4 * model.parameter_count());
+  EXPECT_EQ(plan.gradient_arenas, GetParam().arenas);
+  EXPECT_EQ(plan.gradient_bytes, GetParam().arenas * arena_bytes);
+  EXPECT_EQ(plan.optimizer_bytes, bytes_of(trainer->optimizer().state()));
+  EXPECT_EQ(plan.flops_per_token, trainer->task().flops_per_token());
+  EXPECT_EQ(plan.tokens_per_sample, trainer->task().tokens_per_sample());
+  EXPECT_EQ(plan.batch_size, trainer->samples_per_batch());
+  EXPECT_NEAR(static_cast<double>(plan.peak_bytes) / static_cast<double>(peak), 1, 0.05);
+  EXPECT_EQ(
+      plan.parameter_bytes + plan.gradient_bytes + plan.optimizer_bytes + plan.activation_bytes,
+      plan.peak_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, PlanOf,
+    testing::Values(
+        PlannedRun{"Gpt2WithDropout", ""}, PlannedRun{"Gpt2", "model { gpt2 { dropout: 0 } }"},
+        PlannedRun{"MicroBatches", "train { micro_batch_size: 2 }"},
+        PlannedRun{"MicroBatchesAndLeaves",
+                   "train { batch_size: 16 micro_batch_size: 2 leaves: 4 }", 3},
+        PlannedRun{"EightLeaves",
+                   "model { gpt2 { dropout: 0 } } train { micro_batch_size: 1 leaves: 8 }", 4},
+        PlannedRun{
+            "LlamaWithFewerKeyHeads",
+            "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 2 width: 32 } }"},
+        PlannedRun{"LlamaWithLeaves",
+                   "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 1 width: 32 "
+                   "tie_embeddings: true } } train { micro_batch_size: 2 leaves: 2 }",
+                   2},
+        PlannedRun{
+            "Perceptron",
+            "model { mlp { inputs: 64 classes: 10 hidden_widths: [96, 32] } } data { random {} }"},
+        PlannedRun{"ResnetWithLeaves",
+                   "model { resnet { channels: 1 height: 8 width: 8 classes: 10 base_width: 8 "
+                   "blocks: [1, 1] } } data { random {} } train { micro_batch_size: 2 leaves: 2 }",
+                   2},
+        PlannedRun{"ResnetOfThreeStages",
+                   "model { resnet { channels: 1 height: 8 width: 8 classes: 10 base_width: 16 "
+                   "blocks: [1, 1, 1] } } data { random {} } train { batch_size: 64 }"},
+        PlannedRun{"SgdWithMomentum", "optimizer { sgd { momentum: 0.9 } }"},
+        PlannedRun{"SgdWithoutMomentum", "optimizer { sgd { momentum: 0 } }"},
+        // With so few tokens, the transposed copies in a checkpoint exceed the activations.
+        PlannedRun{"FewTokens",
+                   "model { gpt2 { context_length: 8 layers: 1 heads: 4 width: 256 dropout: 0 } } "
+                   "optimizer { sgd { momentum: 0 } } train { batch_size: 1 }"},
+        // Blocks of megabytes, which the allocator rounds differently from small ones.
+        PlannedRun{
+            "LargeBlocks",
+            "model { gpt2 { context_length: 128 layers: 2 heads: 4 width: 128 dropout: 0 } }"},
+        PlannedRun{"Bf16", "precision: BF16_MIXED"},
+        PlannedRun{
+            "Bf16LargeBlocks",
+            "precision: BF16_MIXED "
+            "model { gpt2 { context_length: 128 layers: 2 heads: 4 width: 128 dropout: 0 } }"},
+        PlannedRun{
+            "Bf16Llama",
+            "precision: BF16_MIXED "
+            "model { llama { context_length: 32 layers: 2 heads: 4 kv_heads: 2 width: 32 } } "
+            "train { micro_batch_size: 2 leaves: 2 }",
+            2},
+        PlannedRun{
+            "F16Resnet",
+            "precision: F16_MIXED model { resnet { channels: 1 height: 8 width: 8 classes: 10 "
+            "base_width: 16 blocks: [1, 1] } } data { random {} } train { batch_size: 32 }"},
+        PlannedRun{"LargeBlocksWithDropoutAndLeaves",
+                   "model { gpt2 { context_length: 96 layers: 2 heads: 4 width: 128 } } "
+                   "train { micro_batch_size: 2 leaves: 2 }",
+                   2}),
+    [](const auto& shape) { return shape.param.name; });
+
+TEST(Plan, CountsTheTokensAndOperationsOfTheWholeRun) {
+  const TemporaryDirectory folder;
+  const RunPlan plan = plan_run(tiny_run(folder, "train { steps: 7 micro_batch_size: 2 }"));
+  EXPECT_EQ(plan.tokens_per_step(), 8 * 16);
+  EXPECT_EQ(plan.total_tokens(), 7 * 8 * 16);
+  EXPECT_EQ(plan.micro_batch_size, 2);
+  EXPECT_EQ(plan.micro_batches, 4);
+  EXPECT_DOUBLE_EQ(plan.total_flops(), plan.flops_per_token * 7 * 8 * 16);
+}
+
+TEST(Plan, CheckpointBytesAreThoseOfTheTensorsInItsFiles) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder);
+  Trainer trainer = Trainer::create(config);
+  const auto path = save_checkpoint(folder / "checkpoints", trainer, config::to_text(config));
+  int64_t bytes = 0;
+  for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
+    const SafetensorsFile file(path / name);
+    for (const TensorRecord& tensor : file.tensors()) {
+      bytes += static_cast<int64_t>(tensor.bytes.size());
+    }
+  }
+  EXPECT_EQ(plan_run(config).checkpoint_bytes, bytes);
+}
+
+TEST(Plan, ARankHoldsWhatARunOfItsShareHolds) {
+  const TemporaryDirectory folder;
+  const config::RunConfig whole =
+      tiny_run(folder, "train { batch_size: 16 micro_batch_size: 1 leaves: 8 }");
+  const config::RunConfig quarter =
+      tiny_run(folder, "train { batch_size: 4 micro_batch_size: 1 leaves: 2 }");
+  const RunPlan shared = plan_run(whole, 4);
+  const RunPlan alone = plan_run(quarter);
+  EXPECT_EQ(shared.micro_batches, 4);
+  EXPECT_EQ(shared.leaves, 2);
+  EXPECT_EQ(shared.gradient_arenas, 2);
+  EXPECT_EQ(shared.peak_bytes, alone.peak_bytes);
+  EXPECT_EQ(shared.tokens_per_step(), 16 * 16) << "tokens are those of all ranks";
+  EXPECT_GT(plan_run(whole).gradient_bytes, shared.gradient_bytes);
+}
+
+TEST(Plan, RanksThatLeavesDoNotDivideByPlanForTheOneWithMost) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config =
+      tiny_run(folder, "train { batch_size: 8 micro_batch_size: 1 leaves: 8 }");
+  EXPECT_EQ(plan_run(config, 3).micro_batches, 3);
+  EXPECT_EQ(plan_run(config, 3).gradient_arenas, 3);
+  EXPECT_EQ(plan_run(config, 6).micro_batches, 2);
+}
+
+TEST(Plan, MoreRanksThanLeavesShareTheSamples) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, "train { batch_size: 12 }");
+  const RunPlan plan = plan_run(config, 4);
+  EXPECT_EQ(plan.micro_batch_size, 3);
+  EXPECT_EQ(plan.micro_batches, 1);
+  EXPECT_LT(plan.activation_bytes, plan_run(config).activation_bytes);
+}
+
+TEST(Plan, RefusesRanksThatCannotShareAStep) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, "train { micro_batch_size: 1 leaves: 4 }");
+  EXPECT_THROW(plan_run(config, 0), ConfigError);
+  for (const int64_t ranks : {5, 16}) {
+    expect_error<ConfigError>([&] { plan_run(config, ranks); }, "[train]", std::to_string(ranks),
+                              "train.leaves, which is 4");
+  }
+}
+
+TEST(Plan, TakesNoMemoryAndReadsNoFile) {
+  const TemporaryDirectory folder;
+  // About a gigabyte of parameters.
+  const config::RunConfig config = tiny_run(
+      folder,
+      "model { weights: \"absent\" gpt2 { context_length: 64 layers: 20 heads: 16 width: 1024 } } "
+      "data { text { path: \"absent.txt\" } }");
+  manual_seed(5);
+  default_generator().set_position(3, 2);
+  const RandomKey generator = default_generator().state();
+  const int64_t before = allocator(kMeta).stats().allocated;
+  RunPlan plan;
+  EXPECT_LT(measured_peak([&] { plan = plan_run(config); }), 1 << 20);
+  EXPECT_GT(plan.peak_bytes, int64_t{4} << 30);
+  EXPECT_EQ(allocator(kMeta).stats().allocated, before) << "all was given back";
+  EXPECT_EQ(default_generator().state(), generator);
+  EXPECT_EQ(default_device(), kCPU);
+}
+
+/// A classifier that no config describes.
+struct Classifier final : nn::Module {
+  Classifier() : hidden(300, 200, true), last(200, 10, true) {
+    register_module("hidden", hidden);
+    register_module("last", last);
+  }
+  Tensor forward(const Tensor& x) const { return last.forward(hidden.forward(x).relu()); }
+
+  nn::Linear hidden;
+  nn::Linear last;
+};
+
+PlannedModel classifier(int64_t rows) {
+  auto model = std::make_unique<Classifier>();
+  const Classifier& made = *model;
+  return {.model = std::move(model),
+          .make_inputs =
+              [rows] {
+                return std::vector<Tensor>{zeros({rows, 300}), zeros({rows}, DType::kI64)};
+              },
+          .loss =
+              [&made](const std::vector<Tensor>& batch) {
+                return cross_entropy_loss(made.forward(batch[0]), batch[1], {}, Reduction::kSum);
+              }};
+}
+
+TEST(Plan, ServesAnyModelThatMakesALoss) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, "train { batch_size: 64 }");
+  const RunPlan plan = plan_run(config, 1, [](int64_t) { return classifier(64); });
+  EXPECT_EQ(plan.parameters, 300 * 200 + 200 + 200 * 10 + 10);
+  EXPECT_EQ(plan.tokens_per_step(), 64) << "a sample counts as one";
+  const int64_t peak = measured_peak([&] {
+    const PlannedModel real = classifier(64);
+    const std::vector<Tensor> batch = real.make_inputs();
+    const auto optimizer = build_optimizer(config, real.model->named_parameters());
+    dist::Reducer reducer(trained_parameters(*real.model), nullptr);
+    for (int step = 0; step < 3; ++step) {
+      reducer.begin_step();
+      reducer.begin_leaf();
+      const Tensor loss = real.loss(batch);
+      loss.backward();
+      reducer.finish();
+      optimizer->step(reducer.gradients(), 1e-3, 1);
+    }
+  });
+  EXPECT_NEAR(static_cast<double>(plan.peak_bytes) / static_cast<double>(peak), 1, 0.05);
+}
+
+}  // namespace
+}  // namespace lockstep::train

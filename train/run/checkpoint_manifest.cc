@@ -1,0 +1,109 @@
+#include "train/run/checkpoint_manifest.h"
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/parse_json.h"
+#include "train/weights/read_errors.h"
+
+namespace lockstep::train {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFormat = "lockstep checkpoint";
+
+/// Returns an integer member. Json::get would accept fractions and has undefined behaviour for
+/// numbers out of range.
+template <class T>
+T integer(const Json& json) {
+  const bool fits = json.is_number_unsigned()
+                        ? std::in_range<T>(json.get<uint64_t>())
+                        : json.is_number_integer() && std::in_range<T>(json.get<int64_t>());
+  if (!fits) throw std::invalid_argument("an integer in range expected, got " + json.dump());
+  return json.get<T>();
+}
+
+Json to_json(const GradScalerState& state) {
+  return {{"scale", state.scale},
+          {"growth_factor", state.growth_factor},
+          {"backoff_factor", state.backoff_factor},
+          {"growth_interval", state.growth_interval},
+          {"growth_tracker", state.growth_tracker}};
+}
+
+/// Parses the loss scaler's state; GradScaler::load_state checks the ranges.
+GradScalerState scaler_from(const Json& json) {
+  return {.scale = json.at("scale").get<double>(),
+          .growth_factor = json.at("growth_factor").get<double>(),
+          .backoff_factor = json.at("backoff_factor").get<double>(),
+          .growth_interval = integer<int64_t>(json.at("growth_interval")),
+          .growth_tracker = integer<int64_t>(json.at("growth_tracker"))};
+}
+
+CheckpointManifest manifest_from(const Json& json) {
+  CheckpointManifest manifest;
+  manifest.format_version = integer<int64_t>(json.at("format_version"));
+  manifest.lockstep_version = json.at("lockstep_version").get<std::string>();
+  manifest.position.step = integer<int64_t>(json.at("step"));
+  manifest.optimizer = json.at("optimizer").at("kind").get<std::string>();
+  manifest.optimizer_steps = integer<int64_t>(json.at("optimizer").at("steps"));
+  if (json.contains("grad_scaler")) manifest.grad_scaler = scaler_from(json["grad_scaler"]);
+  const Json& random = json.at("random");
+  manifest.random = {.seed = integer<uint64_t>(random.at("seed")),
+                     .step = integer<uint64_t>(random.at("step")),
+                     .micro_batch = integer<uint32_t>(random.at("micro_batch")),
+                     .call = integer<uint32_t>(random.at("call"))};
+  const Json& data = json.at("data");
+  manifest.position.batch = integer<int64_t>(data.at("next_batch"));
+  manifest.samples_per_batch = integer<int64_t>(data.at("samples_per_batch"));
+  manifest.data = parse_hex(data.at("fingerprint").get<std::string>());
+  manifest.isa = json.at("isa").get<std::string>();
+  if (json.contains("arithmetic")) {
+    for (const auto& [name, value] : json["arithmetic"].items()) {
+      manifest.arithmetic.push_back({name, value.get<std::string>()});
+    }
+  }
+  return manifest;
+}
+
+}  // namespace
+
+std::string format_manifest(const CheckpointManifest& manifest) {
+  Json json;
+  json["format"] = kFormat;
+  json["format_version"] = manifest.format_version;
+  json["lockstep_version"] = manifest.lockstep_version;
+  json["step"] = manifest.position.step;
+  json["optimizer"] = {{"kind", manifest.optimizer}, {"steps", manifest.optimizer_steps}};
+  if (manifest.grad_scaler) json["grad_scaler"] = to_json(*manifest.grad_scaler);
+  json["random"] = {{"seed", manifest.random.seed},
+                    {"step", manifest.random.step},
+                    {"micro_batch", manifest.random.micro_batch},
+                    {"call", manifest.random.call}};
+  json["data"] = {{"next_batch", manifest.position.batch},
+                  {"samples_per_batch", manifest.samples_per_batch},
+                  {"fingerprint", manifest.data.hex()}};
+  json["isa"] = manifest.isa;
+  for (const ArithmeticFact& fact : manifest.arithmetic) json["arithmetic"][fact.name] = fact.value;
+  json["files"] = parse_ordered_json(format_file_digests(manifest.files));
+  return sealed(json.dump(1));
+}
+
+CheckpointManifest parse_manifest(std::string_view text, std::string_view origin) {
+  check_manifest(text, kFormat, origin);
+  try {
+    const Json json = parse_ordered_json(text);
+    CheckpointManifest manifest = manifest_from(json);
+    manifest.files = parse_file_digests(text, origin);
+    return manifest;
+  } catch (const std::exception& error) {
+    if (dynamic_cast<const CheckpointError*>(&error) != nullptr) throw;
+    throw CheckpointError(fmt::format("[checkpoint] {}: {}.", origin, error.what()));
+  }
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,142 @@
+#include "train/run/replicas.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "autograd/grad_mode.h"
+#include "core/ops/factory/factory.h"
+#include "dist/group/agreement.h"
+
+namespace lockstep::train {
+namespace {
+
+/// Timeout of followers: they wait while the leader writes checkpoints and samples, for however
+/// long. A leader that exits is still noticed at once (PeerLostError).
+constexpr std::chrono::hours kFollowerTimeout{24};
+
+std::vector<Tensor> state_of(Trainer& trainer) {
+  std::vector<Tensor> tensors;
+  for (const nn::StoredParameter& each : trainer.task().model().stored_parameters()) {
+    tensors.push_back(each.tensor);
+  }
+  for (const nn::StoredParameter& each : trainer.optimizer().state()) {
+    tensors.push_back(each.tensor);
+  }
+  return tensors;
+}
+
+}  // namespace
+
+Replicas::Replicas(dist::ProcessGroup* group)
+    : group_(group != nullptr && group->size() > 1 ? group : nullptr) {}
+
+void Replicas::require_same(const char* what, const std::string& text) {
+  if (group_ == nullptr) return;
+  dist::require_same(*group_, "train", what, text, dist::at_start(*group_));
+}
+
+void Replicas::require_same_model(const nn::Module& model) {
+  if (group_ == nullptr) return;
+  std::string text;
+  for (const nn::StoredParameter& each : model.stored_parameters()) {
+    text +=
+        fmt::format("{} {} {}\n", each.name, to_string(each.tensor.dtype()), each.tensor.shape());
+  }
+  require_same("model", text);
+}
+
+void Replicas::require_same_data(const Task& task) {
+  if (group_ == nullptr) return;
+  require_same("hash of its data", task.data_identity().hex());
+}
+
+Replicas::Next Replicas::agree(const Next& next) {
+  const Tensor told = empty({2}, DType::kI64);
+  auto* const words = told.data<int64_t>();
+  words[0] = static_cast<int64_t>(next.act);
+  words[1] = next.detail;
+  group_->broadcast(told, 0, {.timeout = kFollowerTimeout}).wait();
+  return {static_cast<Act>(words[0]), words[1]};
+}
+
+void Replicas::announce_step(bool another) {
+  if (group_ != nullptr) agree({Act::kStep, another ? 1 : 0});
+}
+
+void Replicas::announce_evaluation(int64_t max_batches) {
+  if (group_ != nullptr) agree({Act::kEvaluation, max_batches});
+}
+
+void Replicas::announce_state(Trainer& trainer) {
+  if (group_ == nullptr) return;
+  agree({Act::kState});
+  share_state(trainer);
+}
+
+void Replicas::announce_end() {
+  if (group_ != nullptr) agree({Act::kEnd});
+}
+
+std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
+                                                        const std::string& name) {
+  const std::vector<StepOverlap> steps = trainer.overlap().steps();
+  if (group_ == nullptr || steps.empty()) return std::nullopt;
+  agree({Act::kOverlap});
+  OverlapReport report = overlap_report(*group_, steps, name);
+  report.sizes = sizes_of_buckets(trainer.reducer());
+  return report;
+}
+
+void Replicas::share_state(Trainer& trainer) {
+  trainer.give_up_next();
+  const NoGradGuard no_grad;
+  // broadcast_values, since a stored tensor may be a view.
+  for (const Tensor& tensor : state_of(trainer)) dist::broadcast_values(*group_, tensor);
+  GradScalerState scale = trainer.scaler().state();
+  const Tensor numbers = empty({8}, DType::kF64);
+  auto* const values = numbers.data<double>();
+  const std::array<double, 8> told = {static_cast<double>(trainer.position().step),
+                                      static_cast<double>(trainer.position().batch),
+                                      static_cast<double>(trainer.optimizer().steps()),
+                                      scale.scale,
+                                      scale.growth_factor,
+                                      scale.backoff_factor,
+                                      static_cast<double>(scale.growth_interval),
+                                      static_cast<double>(scale.growth_tracker)};
+  std::ranges::copy(told, values);
+  group_->broadcast(numbers, 0).wait();
+  trainer.set_position({static_cast<int64_t>(values[0]), static_cast<int64_t>(values[1])});
+  trainer.optimizer().set_steps(static_cast<int64_t>(values[2]));
+  trainer.scaler().load_state({values[3], values[4], values[5], static_cast<int64_t>(values[6]),
+                               static_cast<int64_t>(values[7])});
+}
+
+void Replicas::follow(Trainer& trainer, const std::function<void(const StepResult&)>& after_step) {
+  for (;;) {
+    const Next next = agree({Act::kEnd});
+    switch (next.act) {
+      case Act::kStep: {
+        const StepResult result = trainer.step(next.detail != 0);
+        if (after_step) after_step(result);
+        break;
+      }
+      case Act::kEvaluation:
+        (void)trainer.evaluate(next.detail);
+        break;
+      case Act::kState:
+        share_state(trainer);
+        break;
+      case Act::kOverlap:
+        (void)overlap_report(*group_, trainer.overlap().steps(), "");
+        break;
+      case Act::kEnd:
+        return;
+    }
+  }
+}
+
+}  // namespace lockstep::train

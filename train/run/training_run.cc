@@ -1,0 +1,377 @@
+#include "train/run/training_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "core/base/check.h"
+#include "core/base/files/atomic_file.h"
+#include "core/tensor/allocator.h"
+#include "train/build.h"
+#include "train/report/metrics.h"
+#include "train/run/final_model.h"
+#include "train/run/resume.h"
+
+namespace lockstep::train {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// What a stop waits for in an evaluation.
+constexpr const char* kBatch = "this batch of the evaluation";
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+NonFinite policy_of(const config::TrainConfig& config) {
+  if (config.non_finite() == config::TrainConfig::SKIP) return NonFinite::kSkip;
+  if (config.non_finite() == config::TrainConfig::ROLLBACK) return NonFinite::kRollback;
+  return NonFinite::kStop;
+}
+
+/// Drops the path of initial weights if a checkpoint replaces them: the file need not exist then.
+config::RunConfig config_to_build(const config::RunConfig& config, const RunDirectory& directory) {
+  config::RunConfig built = config;
+  const auto found = list_checkpoints(directory.checkpoints());
+  if (std::ranges::any_of(found, &CheckpointEntry::complete))
+    built.mutable_model()->set_weights("");
+  return built;
+}
+
+/// The newest checkpoint that is whole by its manifest.
+std::filesystem::path newest_checkpoint(const std::filesystem::path& folder) {
+  const std::vector<CheckpointEntry> found = list_checkpoints(folder);
+  const auto newest =
+      std::find_if(found.rbegin(), found.rend(), std::mem_fn(&CheckpointEntry::complete));
+  LS_CHECK(newest != found.rend(), CheckpointError,
+           "[checkpoint] {} holds no checkpoint to go back to.", folder.string());
+  return newest->path;
+}
+/// Tells the caller what a stop has to wait for until the end of the scope, then "this step" again.
+class WaitFor {
+ public:
+  WaitFor(const RunOptions& options, const char* what) : options_(options) { tell(what); }
+  ~WaitFor() { tell("this step"); }
+  WaitFor(const WaitFor&) = delete;
+  WaitFor& operator=(const WaitFor&) = delete;
+
+ private:
+  void tell(const char* what) const {
+    if (options_.waiting_for) options_.waiting_for(what);
+  }
+
+  const RunOptions& options_;
+};
+
+bool is_due(int64_t steps, int64_t every) { return every > 0 && steps % every == 0; }
+
+}  // namespace
+
+TrainingRun::Settings TrainingRun::settings_of(const config::RunConfig& config) {
+  const config::TrainConfig& train = config.train();
+  Settings settings;
+  settings.stop.steps = train.steps();
+  settings.stop.time_budget = train.time_limit_seconds();
+  settings.log_every = train.log_every();
+  settings.eval_every = train.eval_every();
+  settings.eval_batches = train.eval_batches();
+  settings.sample_every = train.sample_every();
+  settings.sample_bytes = train.sample_bytes();
+  settings.seed = config.seed();
+  settings.peak_tflops = train.peak_tflops();
+  settings.checkpoint_every = config.checkpoint().every_steps();
+  settings.retention = {config.checkpoint().keep_last(), config.checkpoint().keep_every()};
+  return settings;
+}
+
+TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
+                         const std::string& environment)
+    : TrainingRun(config, directory, environment, nullptr) {}
+
+TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
+                         const std::string& environment, std::unique_ptr<Task> task,
+                         dist::ProcessGroup* group)
+    : directory_(directory),
+      lock_(directory),
+      start_(directory, group),
+      settings_(settings_of(config)),
+      name_(config.name()),
+      config_text_(config::to_text(config)),
+      memory_(config.memory(), device_of(config), directory),
+      replicas_(group),
+      trainer_(Trainer::create(config,
+                               task ? std::move(task)
+                                    : build_task(config_to_build(config, directory),
+                                                 share_of_step(config.train(), group)),
+                               group)),
+      guard_(policy_of(config.train()), config.train().non_finite_limit()),
+      can_roll_back_(policy_of(config.train()) == NonFinite::kRollback) {
+  const Resumption resumption = resume(trainer_, directory_.checkpoints(), config);
+  notes_ = resumption.notes;
+  if (resumption.from) {
+    saved_step_ = trainer_.steps_done();
+    restored_weights_ = resumption.weights;
+    nothing_to_train_ = settings_.stop.all_steps_done(saved_step_);
+  } else {
+    require_no_history(directory_);
+  }
+  // What a killed process left: its temporary files, and a removal that it had begun.
+  remove_stale_partials(directory_.path());
+  if (resumption.from) remove_old_checkpoints(directory_.checkpoints(), settings_.retention);
+  if (nothing_to_train_) {
+    lock_.leave_no_trace();
+  } else {
+    write_text(directory_.config(), config_text_);
+    write_text(directory_.environment(), environment);
+    start_.begin();
+  }
+  replicas_.require_same_model(trainer_.task().model());
+  replicas_.require_same_data(trainer_.task());
+  replicas_.announce_state(trainer_);
+}
+
+bool TrainingRun::may_begin_next_ahead() const {
+  const int64_t done = trainer_.steps_done() + 1;
+  return !settings_.stop.all_steps_done(done) && !memory_.wants_whole_steps() &&
+         !(trainer_.task().holds_out() && is_due(done, settings_.eval_every)) &&
+         !is_due(done, settings_.sample_every) && !is_due(done, settings_.checkpoint_every);
+}
+
+StepReport TrainingRun::report_of(const StepResult& step) const {
+  StepReport report;
+  report.step = step.step + 1;
+  report.loss = step.loss;
+  report.grad_norm = step.grad_norm;
+  report.learning_rate = step.learning_rate;
+  report.step_ms = step.seconds * 1e3;
+  report.data_wait_ms = step.data_wait_ms;
+  report.exposed_comm_ms = step.exposed_comm_ms;
+  report.sent_bytes = step.sent_bytes;
+  report.tokens_per_s = static_cast<double>(step.tokens) / step.seconds;
+  report.memory_bytes = static_cast<uint64_t>(allocator(trainer_.device()).stats().peak_allocated);
+  report.mfu = model_flops_used(trainer_.task().flops_per_token(), report.tokens_per_s,
+                                settings_.peak_tflops);
+  if (trainer_.scaler().is_enabled()) report.loss_scale = step.loss_scale;
+  report.skipped = !step.outcome.updated();
+  report.non_finite = step.non_finite;
+  return report;
+}
+
+std::optional<EvaluationReport> TrainingRun::evaluate(const StepReport& step, bool whole,
+                                                      RunSummary& summary) {
+  const int64_t max_batches = whole ? 0 : settings_.eval_batches;
+  replicas_.announce_evaluation(max_batches);
+  const std::optional<Evaluation> evaluation = trainer_.evaluate(max_batches);
+  if (!evaluation) return std::nullopt;
+  if (whole) summary.held_out = *evaluation;
+  return EvaluationReport{.step = step.step,
+                          .train_loss = step.loss,
+                          .loss = evaluation->loss,
+                          .bits_per_byte = evaluation->bits_per_byte(),
+                          .accuracy = evaluation->accuracy,
+                          .sampled = !whole};
+}
+
+void TrainingRun::finish(RunSummary& summary, RunEnd end, const RunOptions& options) {
+  summary.end = end;
+  // A run that was stopped between its last step and this point has still to do it.
+  if (trainer_.task().holds_out() && summary.held_out.targets == 0) {
+    const WaitFor waiting(options, kBatch);
+    const auto evaluated = evaluate({.step = summary.steps}, true, summary);
+    if (!evaluated) summary.end = RunEnd::kStopped;
+  }
+  export_model();
+}
+
+RunSummary TrainingRun::run_without_steps(const RunOptions& options) {
+  trainer_.set_stop_request(options.stop);
+  RunSummary summary;
+  summary.first_step = summary.steps = trainer_.steps_done();
+  summary.final_loss = std::numeric_limits<double>::quiet_NaN();
+  finish(summary, settings_.stop.end_after(summary.steps), options);
+  replicas_.announce_end();
+  return summary;
+}
+
+RunSummary TrainingRun::run(const RunOptions& options) {
+  if (nothing_to_train_) return run_without_steps(options);
+  const auto start = Clock::now();
+  drop_steps_after(directory_.metrics(), trainer_.steps_done());
+  RunLog log(directory_, options.terminal,
+             {.total_steps = settings_.stop.steps,
+              .first_step = trainer_.steps_done() + 1,
+              .log_every = settings_.log_every,
+              .format = options.format,
+              .log_error = options.log_error});
+  const bool holds_out = trainer_.task().holds_out();
+  trainer_.set_stop_request(options.stop);
+  RunSummary summary;
+  summary.first_step = trainer_.steps_done();
+  summary.final_loss = std::numeric_limits<double>::quiet_NaN();
+  if (can_roll_back_ && saved_step_ < 0) checkpoint(log, options);
+
+  StopRule rule = settings_.stop;
+  rule.time_limit = options.time_limit;
+  bool last = rule.all_steps_done(trainer_.steps_done());
+  while (!last && summary.end != RunEnd::kStopped) {
+    if (options.before_step) options.before_step(trainer_.steps_done());
+    memory_.begin_step(trainer_.steps_done() + 1);
+    const bool another = may_begin_next_ahead();
+    replicas_.announce_step(another);
+    const StepResult step = trainer_.step(another);
+    memory_.end_step(step.step + 1);
+    summary.tokens += step.tokens;
+    summary.seconds += step.seconds;
+    summary.final_loss = step.loss;
+    const double elapsed = seconds_since(start);
+    last = rule.is_over(trainer_.steps_done(), elapsed);
+    const bool out_of_time = rule.is_out_of_time(elapsed, step.seconds + save_seconds_);
+    bool cut_short = false;  // an evaluation, by a rank that was asked to stop
+    const auto stopping = [&] {
+      return step.stop || cut_short || out_of_time || (options.stop && options.stop());
+    };
+
+    const StepReport report = report_of(step);
+    summary.step_durations.add(report.step_ms);
+    log.show(report);
+    log_buckets(log);
+    std::optional<EvaluationReport> evaluated;
+    if (holds_out && (last || is_due(report.step, settings_.eval_every)) && !stopping()) {
+      const WaitFor waiting(options, kBatch);
+      evaluated = evaluate(report, last, summary);
+      cut_short = !evaluated;
+    }
+    log.record(report, evaluated);
+    const NonFinite action = guard_.after(step.step, step.outcome.finite);
+    if (!step.outcome.finite) {
+      handle_non_finite(step, action, log, options);
+      last = last && rule.all_steps_done(trainer_.steps_done());
+    }
+    if (is_due(report.step, settings_.sample_every) && !last) show_sample(log, options);
+    const bool complete = last && (evaluated || !holds_out);
+    if (stopping() && !complete) summary.end = RunEnd::kStopped;
+    if (last || summary.end == RunEnd::kStopped ||
+        is_due(trainer_.steps_done(), settings_.checkpoint_every)) {
+      checkpoint(log, options);
+    }
+  }
+  trainer_.give_up_next();
+  summary.steps = trainer_.steps_done();
+  if (summary.end != RunEnd::kStopped) finish(summary, rule.end_after(summary.steps), options);
+  summary.overlap = report_overlap();
+  replicas_.announce_end();
+  start_.end(summary.end == RunEnd::kStopped ? kStopped : kFinished);
+  summary.told_lost_log = log.told_lost_log();
+  log.close();
+  return summary;
+}
+
+void TrainingRun::checkpoint(RunLog& log, const RunOptions& options) {
+  if (saved_step_ == trainer_.steps_done()) return;
+  const WaitFor waiting(options, "the checkpoint that is being written");
+  const auto start = Clock::now();
+  log.sync();  // metrics.jsonl must keep the lines of all steps that the checkpoint contains
+  save_checkpoint(directory_.checkpoints(), trainer_, config_text_);
+  saved_step_ = trainer_.steps_done();
+  remove_old_checkpoints(directory_.checkpoints(), settings_.retention);
+  save_seconds_ = seconds_since(start);
+}
+
+void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, RunLog& log,
+                                    const RunOptions& options) {
+  if (step.outcome.spoiled) {
+    throw NonFiniteError(fmt::format(
+        "[train] step {} is not finite: expected numbers, got loss {} and gradient norm {}: {}. "
+        "Weights were updated as it ran (optimizer.optimizer_in_backward), so that nothing of it "
+        "is saved: lower optimizer.learning_rate or lengthen schedule.warmup_steps, and go on from "
+        "the newest of {}.",
+        step.step + 1, step.loss, step.grad_norm, step.non_finite,
+        directory_.checkpoints().string()));
+  }
+  const Position after = trainer_.position();
+  if (action == NonFinite::kSkip) {
+    log.note(fmt::format("step {} is not finite and left out: {}", step.step + 1, step.non_finite));
+    return;
+  }
+  if (action == NonFinite::kRollback) {
+    const std::filesystem::path newest = newest_checkpoint(directory_.checkpoints());
+    restore(trainer_, newest, verify_checkpoint(newest));
+    trainer_.set_position({trainer_.steps_done(), after.batch});
+    replicas_.announce_state(trainer_);
+    // Resuming from that checkpoint would fail at the same step and roll back again, so it need not
+    // be rewritten with the new position.
+    saved_step_ = trainer_.steps_done();
+    log.go_back(trainer_.steps_done());
+    log.note(fmt::format(
+        "step {} is not finite: {}. Going back to step {}, leaving out the batches since",
+        step.step + 1, step.non_finite, trainer_.steps_done()));
+    return;
+  }
+  // Saves the state before the step, so that training can resume from it with other settings.
+  trainer_.set_position({after.step - 1, after.batch - 1});
+  checkpoint(log, options);
+  throw NonFiniteError(fmt::format(
+      "[train] step {} is not finite: expected numbers, got loss {} and gradient norm {}: {}. "
+      "Lower "
+      "optimizer.learning_rate or lengthen schedule.warmup_steps; the state before the step is in "
+      "{}.",
+      step.step + 1, step.loss, step.grad_norm, step.non_finite,
+      directory_.checkpoints().string()));
+}
+
+/// Logs the bucket sizes once, after the step at which they were chosen.
+void TrainingRun::log_buckets(RunLog& log) {
+  const std::optional<dist::BucketChoice>& choice = trainer_.reducer().choice();
+  if (!choice || std::exchange(logged_buckets_, true)) return;
+  log.note(fmt::format("gradients: {}", dist::describe(*choice)));
+}
+
+void TrainingRun::show_sample(RunLog& log, const RunOptions& options) {
+  const WaitFor waiting(options, "this token of the sample");
+  const std::string text =
+      trainer_.task().sample_text(settings_.sample_bytes, settings_.seed, options.stop);
+  if (text.empty() || (options.stop && options.stop())) return;
+  MetricsWriter samples(directory_.samples());
+  samples.write(JsonLine().add("step", trainer_.steps_done()).add("text", text));
+  samples.close();
+  log.note(fmt::format("--- sample after step {}\n{}\n---", trainer_.steps_done(), text));
+}
+
+std::optional<OverlapReport> TrainingRun::report_overlap() {
+  std::optional<OverlapReport> report = replicas_.announce_overlap(trainer_, name_);
+  if (report) {
+    write_text(directory_.overlap(), overlap_json(*report) + "\n");
+    write_text(directory_.overlap_chart(), overlap_chart(overlap_timeline(*report)));
+  }
+  return report;
+}
+
+void TrainingRun::export_model() {
+  if (nothing_to_train_ && restored_weights_ && holds_model(directory_, *restored_weights_)) return;
+  train::export_model(trainer_.task(), directory_, trainer_.steps_done());
+}
+
+void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
+                     const StopRequest& stop, const std::function<void()>& begin) {
+  RunStart::follow(group);
+  // The leader broadcasts the weights, so they are not loaded here.
+  config::RunConfig built = config;
+  built.mutable_model()->set_weights("");
+  Trainer trainer =
+      Trainer::create(config, build_task(built, share_of_step(config.train(), &group)), &group);
+  trainer.set_stop_request(stop);
+  Replicas replicas(&group);
+  replicas.require_same_model(trainer.task().model());
+  replicas.require_same_data(trainer.task());
+  if (begin) begin();
+  replicas.follow(trainer);
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/report/run_directory.h"
+#include "train/report/run_lock.h"
+#include "train/report/run_log.h"
+#include "train/report/run_memory.h"
+#include "train/report/run_start.h"
+#include "train/report/step_durations.h"
+#include "train/run/checkpoint.h"
+#include "train/run/non_finite.h"
+#include "train/run/replicas.h"
+#include "train/run/stop_rule.h"
+#include "train/trainer.h"
+
+namespace lockstep::train {
+
+/// What a run came to in this process.
+struct RunSummary {
+  RunEnd end = RunEnd::kFinished;
+  int64_t first_step = 0;  ///< steps done before this process
+  int64_t steps = 0;       ///< steps done in all
+  int64_t tokens = 0;      ///< trained on by this process
+  double seconds = 0;      ///< of training steps, validation not counted
+  double final_loss = 0;   ///< of the last step; NaN if this process made none
+  StepDurations step_durations;
+  /// Present for runs of several ranks in which backward overlapped communication.
+  std::optional<OverlapReport> overlap;
+  bool told_lost_log = false;  ///< metrics.jsonl says that messages were lost
+  Evaluation held_out;  ///< over all held-out data; no targets when there is none or it was stopped
+};
+
+struct RunOptions {
+  std::FILE* terminal = stderr;  ///< for progress; must outlive the run
+  LogFormat format = LogFormat::kText;
+  int log_error = 0;  ///< errno of a message before the run that was lost; 0: none
+  StopRequest stop;   ///< called after every step
+  /// Called with what a stop has to wait for from now on: "this step", "the checkpoint", ... The
+  /// text lives as long as the process.
+  std::function<void(const char* what)> waiting_for;
+  double time_limit = 0;  ///< seconds after which the run stops resumably; 0: no limit
+  std::function<void(int64_t step)> before_step;  ///< called as each step begins
+};
+
+/// Trains as `config` says and writes everything to `directory`: config.txtpb (resolved, enough to
+/// repeat the run), environment.json, metrics.jsonl (one line per step), a TensorBoard event file,
+/// checkpoints/, samples.jsonl if samples are enabled, memory.json and memory.pickle if memory is
+/// recorded (train/report/run_memory.h), overlap.json and overlap.svg for runs of several ranks
+/// (train/report/overlap_report.h), and at the end model.safetensors, config.json and the
+/// tokenizer's files.
+///
+/// In a directory with checkpoints it resumes from the newest whole one (train/run/resume.h). The
+/// losses are those of a run that was never interrupted.
+///
+/// A line of metrics.jsonl holds what step_record writes and, if the model was evaluated after the
+/// step, val_loss and the members of add_scores.
+class TrainingRun {
+ public:
+  /// Locks the directory, restores a checkpoint if there is one, writes config and environment.
+  /// `environment` is the text of environment.json. Throws CheckpointError as `resume`, and if
+  /// the newest whole checkpoint does not fit the config.
+  TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
+              const std::string& environment);
+  /// As above, for a model and data that the config does not describe. This process leads `group`,
+  /// which may be null; the other ranks call `follow_training`.
+  TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
+              const std::string& environment, std::unique_ptr<Task> task,
+              dist::ProcessGroup* group = nullptr);
+
+  /// Whether all steps were done before: then `run` evaluates, and changes no file but what a
+  /// process that was killed left unfinished: weights that are missing or damaged, temporary files.
+  bool has_nothing_to_train() const { return nothing_to_train_; }
+
+  /// Messages for the user about where training starts, a line each.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Runs to the end; call once. Throws NonFiniteError as train.non_finite demands, and the errors
+  /// of Trainer and of the writers.
+  RunSummary run(const RunOptions& options);
+
+  Trainer& trainer() { return trainer_; }
+  const RunDirectory& directory() const { return directory_; }
+
+ private:
+  /// The values of the config that the training loop reads.
+  struct Settings {
+    StopRule stop;  ///< without the limit that RunOptions gives
+    int64_t log_every = 0;
+    int64_t eval_every = 0;
+    int64_t eval_batches = 0;
+    int64_t sample_every = 0;
+    int64_t sample_bytes = 0;
+    uint64_t seed = 0;
+    double peak_tflops = 0;
+    int64_t checkpoint_every = 0;
+    Retention retention;
+  };
+  static Settings settings_of(const config::RunConfig& config);
+
+  /// Whether the step after the next may be begun ahead: no evaluation, sample, checkpoint or
+  /// memory record is due between the two.
+  bool may_begin_next_ahead() const;
+  StepReport report_of(const StepResult& step) const;
+  /// Evaluates on all ranks. Returns nothing if any rank was asked to stop during it.
+  std::optional<EvaluationReport> evaluate(const StepReport& step, bool whole, RunSummary& summary);
+  void checkpoint(RunLog& log, const RunOptions& options);
+  /// Applies `action` to a non-finite step: returns with the trainer ready for its next step, or
+  /// throws NonFiniteError.
+  void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log,
+                         const RunOptions& options);
+  void log_buckets(RunLog& log);
+  /// Shows no sample if a stop was requested before its end.
+  void show_sample(RunLog& log, const RunOptions& options);
+  RunSummary run_without_steps(const RunOptions& options);
+  /// Evaluates on all held-out data if that was not done yet, and writes the weights.
+  void finish(RunSummary& summary, RunEnd end, const RunOptions& options);
+  std::optional<OverlapReport> report_overlap();
+  void export_model();
+
+  RunDirectory directory_;
+  RunLock lock_;
+  RunStart start_;
+  Settings settings_;
+  std::string name_;
+  std::string config_text_;
+  RunMemory memory_;  // constructed before the model: see RunMemory's constructor
+  Replicas replicas_;
+  Trainer trainer_;
+  NonFiniteGuard guard_;
+  bool can_roll_back_;
+  bool logged_buckets_ = false;
+  std::vector<std::string> notes_;
+  bool nothing_to_train_ = false;
+  std::optional<FileDigest> restored_weights_;  ///< model.safetensors of the checkpoint
+  int64_t saved_step_ = -1;                     ///< steps done in the newest checkpoint
+  double save_seconds_ = 0;                     ///< time that writing the last checkpoint took
+};
+
+/// Runs the other ranks of a TrainingRun's group: performs the leader's steps and evaluations on
+/// this rank's share of the data until the leader's run ends. Writes no files. `stop` is called in
+/// every step and evaluation; true ends the run on all ranks. `begin`, if given, is called before
+/// the first step, when model and data are there.
+void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
+                     const StopRequest& stop, const std::function<void()>& begin = {});
+
+}  // namespace lockstep::train
