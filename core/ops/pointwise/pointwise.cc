@@ -1,13 +1,70 @@
 #include "core/ops/pointwise/pointwise.h"
 
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/pointwise/choice.h"
 #include "core/ops/pointwise/number_tensor.h"
 #include "core/ops/pointwise/pointwise_rules.h"
 #include "core/ops/pointwise/scaled.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+Outputs add(const Tensor& self, const Tensor& other, Scalar alpha) {
+  Outputs outputs = binary("add", self, other);
+  check_alpha("add", outputs.specs[0].dtype, alpha);
+  return outputs;
+}
+Outputs sub(const Tensor& self, const Tensor& other, Scalar alpha) {
+  refuse_bool("sub", self, "logical_not() inverts a mask.");
+  refuse_bool("sub", other, "logical_not() inverts a mask.");
+  Outputs outputs = binary("sub", self, other);
+  check_alpha("sub", outputs.specs[0].dtype, alpha);
+  return outputs;
+}
+Outputs add_number(const Tensor& self, Scalar other, Scalar alpha) {
+  const DType dtype = result_type(self, other);
+  check_alpha("add", dtype, alpha);
+  return unary(dtype, self);
+}
+Outputs sub_number(const Tensor& self, Scalar other, Scalar alpha) {
+  refuse_bool("sub", self, "logical_not() inverts a mask.");
+  const DType dtype = result_type(self, other);
+  check_alpha("sub", dtype, alpha);
+  return unary(dtype, self);
+}
+Outputs mul(const Tensor& self, const Tensor& other) { return binary("mul", self, other); }
+Outputs mul_number(const Tensor& self, Scalar other) {
+  return unary(result_type(self, other), self);
+}
+Outputs div(const Tensor& self, const Tensor& other) {
+  return pointwise_result("div", to_floating(result_type(self, other)), {&self, &other});
+}
+Outputs div_number(const Tensor& self, Scalar other) {
+  return unary(to_floating(result_type(self, other)), self);
+}
+Outputs maximum(const Tensor& self, const Tensor& other) { return binary("maximum", self, other); }
+Outputs minimum(const Tensor& self, const Tensor& other) { return binary("minimum", self, other); }
+Outputs where(const Tensor& condition, const Tensor& self, const Tensor& other) {
+  LS_CHECK(condition.dtype() == DType::kBool || condition.dtype() == DType::kU8, DTypeError,
+           "[where] condition must be a bool tensor, got {}. Compare it: ne(condition, 0).",
+           to_string(condition));
+  return pointwise_result("where", result_type(self, other), {&condition, &self, &other});
+}
+Outputs masked_fill(const Tensor& self, const Tensor& mask, Scalar value) {
+  check_holds("masked_fill", "value", self.dtype(), value);
+  LS_CHECK(mask.dtype() == DType::kBool, DTypeError,
+           "[masked_fill] mask must be a bool tensor, got {}. Compare it: ne(mask, 0).",
+           to_string(mask));
+  return one(broadcast("masked_fill", self.sizes(), mask.sizes()), self.dtype());
+}
+
+}  // namespace
+}  // namespace rules
 
 LS_OP(add, Tensor(const Tensor&, const Tensor&, Scalar),
       "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")

@@ -1,3 +1,4 @@
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/pointwise/activation_curvature.h"
@@ -5,6 +6,52 @@
 #include "core/ops/pointwise/pointwise_rules.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+void check_approximate(std::string_view op, std::string_view approximate) {
+  LS_CHECK(approximate == "none" || approximate == "tanh", Error,
+           "[{}] unknown approximation: expected \"none\" or \"tanh\", got \"{}\".", op,
+           approximate);
+}
+
+Outputs relu(const Tensor& self) {
+  refuse_bool("relu", self, "Cast it with to(dtype).");
+  return unary(self.dtype(), self);
+}
+Outputs gelu(const Tensor& self, std::string_view approximate) {
+  check_approximate("gelu", approximate);
+  require_floating("gelu", self);
+  return unary(self.dtype(), self);
+}
+Outputs silu(const Tensor& self) {
+  require_floating("silu", self);
+  return unary(self.dtype(), self);
+}
+Outputs gelu_backward(const Tensor& grad, const Tensor& self, std::string_view approximate) {
+  check_approximate("gelu_backward", approximate);
+  require_floating("gelu_backward", self);
+  return binary("gelu_backward", grad, self);
+}
+Outputs silu_backward(const Tensor& grad, const Tensor& self) {
+  require_floating("silu_backward", self);
+  return binary("silu_backward", grad, self);
+}
+Outputs threshold_backward(const Tensor& grad, const Tensor& self, Scalar) {
+  return binary("threshold_backward", grad, self);
+}
+Outputs tanh_backward(const Tensor& grad, const Tensor& output) {
+  require_floating("tanh_backward", output);
+  return binary("tanh_backward", grad, output);
+}
+Outputs sigmoid_backward(const Tensor& grad, const Tensor& output) {
+  require_floating("sigmoid_backward", output);
+  return binary("sigmoid_backward", grad, output);
+}
+
+}  // namespace
+}  // namespace rules
 
 namespace {
 

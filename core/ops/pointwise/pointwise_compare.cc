@@ -5,6 +5,25 @@
 
 namespace lockstep {
 
+namespace rules {
+namespace {
+
+Outputs eq(const Tensor& self, const Tensor& other) { return comparison("eq", self, other); }
+Outputs ne(const Tensor& self, const Tensor& other) { return comparison("ne", self, other); }
+Outputs lt(const Tensor& self, const Tensor& other) { return comparison("lt", self, other); }
+Outputs le(const Tensor& self, const Tensor& other) { return comparison("le", self, other); }
+Outputs gt(const Tensor& self, const Tensor& other) { return comparison("gt", self, other); }
+Outputs ge(const Tensor& self, const Tensor& other) { return comparison("ge", self, other); }
+Outputs number_comparison(const Tensor& self, Scalar other) {
+  Outputs outputs = unary(DType::kBool, self);
+  const DType common = result_type(self, other);
+  if (common != self.dtype()) outputs.compute = common;
+  return outputs;
+}
+
+}  // namespace
+}  // namespace rules
+
 namespace {
 
 constexpr std::string_view kStep = "the result is bool";

@@ -1,12 +1,50 @@
 #include "core/ops/pointwise/pointwise_division.h"
 
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
-#include "core/ops/pointwise/pointwise_math_rules.h"
+#include "core/ops/pointwise/pointwise_rules.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+void check_mode(std::optional<std::string_view> mode) {
+  LS_CHECK(!mode || *mode == "trunc" || *mode == "floor", Error,
+           "[div] unknown rounding mode: expected \"trunc\", \"floor\" or none, got \"{}\".",
+           mode.value_or(""));
+}
+
+DType quotient(DType dtype, std::optional<std::string_view> mode) {
+  check_mode(mode);
+  return mode ? not_bool("div", dtype) : to_floating(dtype);
+}
+
+Outputs div_mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> mode) {
+  return narrowed("div", quotient(result_type(self, other), mode), self, other);
+}
+Outputs div_mode_number(const Tensor& self, Scalar other, std::optional<std::string_view> mode) {
+  return unary(quotient(result_type(self, other), mode), self);
+}
+Outputs fmod(const Tensor& self, const Tensor& other) { return numbers("fmod", self, other); }
+Outputs fmod_number(const Tensor& self, Scalar other) {
+  return unary(not_bool("fmod", result_type(self, other)), self);
+}
+Outputs remainder(const Tensor& self, const Tensor& other) {
+  return numbers("remainder", self, other);
+}
+Outputs remainder_number(const Tensor& self, Scalar other) {
+  return unary(not_bool("remainder", result_type(self, other)), self);
+}
+Outputs remainder_of_number(Scalar self, const Tensor& other) {
+  return unary(not_bool("remainder", result_type(other, self)), other);
+}
+
+}  // namespace
+}  // namespace rules
 
 namespace {
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
@@ -9,10 +10,82 @@
 #include "core/ops/pointwise/number_tensor.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_logic.h"
-#include "core/ops/pointwise/pointwise_math_rules.h"
+#include "core/ops/pointwise/pointwise_rules.h"
 #include "core/ops/pointwise/scaled.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+DType floating(std::string_view op, DType dtype, const Tensor& self, const Tensor& other) {
+  LS_CHECK(is_floating(dtype), DTypeError,
+           "[{}] expected a floating dtype among the operands, got {} and {}. Cast one with "
+           "to(dtype).",
+           op, to_string(self), to_string(other));
+  return dtype;
+}
+
+void check_lerp(const Tensor& self, const Tensor& other, std::string_view name) {
+  LS_CHECK(self.dtype() == other.dtype(), DTypeError,
+           "[lerp] dtypes differ: expected {} of {}, got {}. Cast it with to(dtype).", name,
+           to_string(self.dtype()), to_string(other));
+}
+
+Outputs rsub_number(const Tensor& self, Scalar other, Scalar alpha) {
+  refuse_bool("rsub", self, "logical_not() inverts a mask.");
+  const DType dtype = result_type(self, other);
+  check_alpha("rsub", dtype, alpha);
+  return unary(dtype, self);
+}
+Outputs addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
+  const DType dtype = not_bool("addcmul", common_dtype(self, tensor1, tensor2));
+  check_holds("addcmul", "value", dtype, value);
+  return pointwise_result("addcmul", dtype, {&self, &tensor1, &tensor2});
+}
+Outputs addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar) {
+  LS_CHECK(is_floating(tensor1.dtype()) || is_floating(tensor2.dtype()), DTypeError,
+           "[addcdiv] the quotient of two integers is not accepted: expected a floating dtype, got "
+           "{} and {}. Cast one with to(dtype).",
+           to_string(tensor1), to_string(tensor2));
+  return pointwise_result("addcdiv", common_dtype(self, tensor1, tensor2),
+                          {&self, &tensor1, &tensor2});
+}
+Outputs lerp(const Tensor& self, const Tensor& end, const Tensor& weight) {
+  check_lerp(self, end, "end");
+  if (weight.dim() > 0) check_lerp(self, weight, "weight");
+  const DType dtype = weight.dim() > 0 ? self.dtype() : common_dtype(self, end, weight);
+  return pointwise_result("lerp", floating("lerp", dtype, self, weight), {&self, &end, &weight});
+}
+Outputs lerp_number(const Tensor& self, const Tensor& end, Scalar) {
+  require_floating("lerp", self);
+  check_lerp(self, end, "end");
+  return pointwise_result("lerp", self.dtype(), {&self, &end});
+}
+Outputs hypot(const Tensor& self, const Tensor& other) {
+  return pointwise_result("hypot", floating("hypot", result_type(self, other), self, other),
+                          {&self, &other});
+}
+Outputs atan2(const Tensor& self, const Tensor& other) {
+  return pointwise_result("atan2", to_floating(result_type(self, other)), {&self, &other});
+}
+Outputs logaddexp(const Tensor& self, const Tensor& other) {
+  return pointwise_result("logaddexp", floating("logaddexp", result_type(self, other), self, other),
+                          {&self, &other});
+}
+Outputs xlogy(const Tensor& self, const Tensor& other) {
+  return pointwise_result("xlogy", to_floating(result_type(self, other)), {&self, &other});
+}
+Outputs pow_tensors(const Tensor& self, const Tensor& exponent) {
+  return numbers("pow", self, exponent);
+}
+Outputs pow_of_number(Scalar self, const Tensor& exponent) {
+  return one(exponent.sizes(), not_bool("pow", result_type(exponent, self)));
+}
+
+}  // namespace
+}  // namespace rules
 
 LS_OP(rsub, Tensor(const Tensor&, const Tensor&, Scalar),
       "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")

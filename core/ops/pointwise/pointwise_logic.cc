@@ -1,12 +1,84 @@
 #include "core/ops/pointwise/pointwise_logic.h"
 
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/pointwise/number_tensor.h"
-#include "core/ops/pointwise/pointwise_math_rules.h"
 #include "core/ops/pointwise/pointwise_rules.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+DType integral(std::string_view op, DType dtype, bool bools) {
+  LS_CHECK(is_integral(dtype) || (bools && dtype == DType::kBool), DTypeError,
+           "[{}] expected integers{}, got operands of {}. Cast them with to(dtype).", op,
+           bools ? " or bools" : "", to_string(dtype));
+  return dtype;
+}
+
+Outputs bits(std::string_view op, const Tensor& self, const Tensor& other, bool bools = true) {
+  return narrowed(op, integral(op, result_type(self, other), bools), self, other);
+}
+
+Outputs bits(std::string_view op, const Tensor& self, const Scalar& other, bool bools = true) {
+  return unary(integral(op, result_type(self, other), bools), self);
+}
+
+Outputs logical_and(const Tensor& self, const Tensor& other) {
+  return comparison("logical_and", self, other);
+}
+Outputs logical_or(const Tensor& self, const Tensor& other) {
+  return comparison("logical_or", self, other);
+}
+Outputs logical_xor(const Tensor& self, const Tensor& other) {
+  return comparison("logical_xor", self, other);
+}
+Outputs isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool) {
+  LS_CHECK(self.dtype() == other.dtype(), DTypeError,
+           "[isclose] dtypes differ: got {} and {}. Cast one with to(dtype).", to_string(self),
+           to_string(other));
+  LS_CHECK(rtol >= 0 && atol >= 0, Error,
+           "[isclose] tolerances must not be negative: got rtol {} and atol {}.", rtol, atol);
+  return pointwise_result("isclose", DType::kBool, {&self, &other});
+}
+Outputs bitwise_and(const Tensor& self, const Tensor& other) {
+  return bits("bitwise_and", self, other);
+}
+Outputs bitwise_or(const Tensor& self, const Tensor& other) {
+  return bits("bitwise_or", self, other);
+}
+Outputs bitwise_xor(const Tensor& self, const Tensor& other) {
+  return bits("bitwise_xor", self, other);
+}
+Outputs bitwise_left_shift(const Tensor& self, const Tensor& other) {
+  return bits("bitwise_left_shift", self, other, false);
+}
+Outputs bitwise_right_shift(const Tensor& self, const Tensor& other) {
+  return bits("bitwise_right_shift", self, other, false);
+}
+Outputs bitwise_and_number(const Tensor& self, Scalar other) {
+  return bits("bitwise_and", self, other);
+}
+Outputs bitwise_or_number(const Tensor& self, Scalar other) {
+  return bits("bitwise_or", self, other);
+}
+Outputs bitwise_xor_number(const Tensor& self, Scalar other) {
+  return bits("bitwise_xor", self, other);
+}
+Outputs bitwise_left_shift_number(const Tensor& self, Scalar other) {
+  return bits("bitwise_left_shift", self, other, false);
+}
+Outputs bitwise_right_shift_number(const Tensor& self, Scalar other) {
+  return bits("bitwise_right_shift", self, other, false);
+}
+Outputs bitwise_not(const Tensor& self) {
+  return unary(integral("bitwise_not", self.dtype(), true), self);
+}
+
+}  // namespace
+}  // namespace rules
 
 namespace {
 

@@ -1,5 +1,6 @@
 #include "core/ops/pointwise/pointwise_round.h"
 
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
@@ -7,9 +8,82 @@
 #include "core/ops/pointwise/choice.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_logic.h"
-#include "core/ops/pointwise/pointwise_math_rules.h"
+#include "core/ops/pointwise/pointwise_rules.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+/// The dtype of a clamped self: the bounds' dtype counts only if they are floats and self is not.
+DType clamped(std::string_view op, const Tensor& self, std::optional<Scalar> min,
+              std::optional<Scalar> max) {
+  LS_CHECK(min || max, Error, "[{}] min and max are both missing: expected one of them or both.",
+           op);
+  Promotion promotion;
+  promotion.add(self);
+  if (min) promotion.add(*min);
+  if (max) promotion.add(*max);
+  const DType dtype = is_floating(self.dtype()) ? self.dtype() : not_bool(op, promotion.result());
+  if (min) check_holds(op, "min", dtype, *min);
+  if (max) check_holds(op, "max", dtype, *max);
+  return dtype;
+}
+
+Outputs floor(const Tensor& self) { return numeric("floor", self); }
+Outputs ceil(const Tensor& self) { return numeric("ceil", self); }
+Outputs trunc(const Tensor& self) { return numeric("trunc", self); }
+Outputs round(const Tensor& self) { return numeric("round", self); }
+Outputs round_decimals(const Tensor& self, int64_t decimals) {
+  require_floating("round", self);
+  const int64_t most = self.dtype() == DType::kF64 ? 308 : 38;
+  LS_CHECK(
+      decimals >= -most && decimals <= most, Error,
+      "[round] the scale 10^decimals overflows: expected decimals from {} to {} for {}, got {}.",
+      -most, most, to_string(self.dtype()), decimals);
+  return unary(self.dtype(), self);
+}
+Outputs frac(const Tensor& self) {
+  require_floating("frac", self);
+  return unary(self.dtype(), self);
+}
+Outputs positive(const Tensor& self) { return numeric("positive", self); }
+Outputs nan_to_num(const Tensor& self, std::optional<double>, std::optional<double>,
+                   std::optional<double>) {
+  return unary(self.dtype(), self);
+}
+Outputs clamp(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
+  return unary(clamped("clamp", self, min, max), self);
+}
+Outputs clamp_min(const Tensor& self, Scalar min) {
+  return unary(clamped("clamp_min", self, min, std::nullopt), self);
+}
+Outputs clamp_max(const Tensor& self, Scalar max) {
+  return unary(clamped("clamp_max", self, std::nullopt, max), self);
+}
+Outputs clamp_tensors(const Tensor& self, OptionalTensor min, OptionalTensor max) {
+  LS_CHECK(min || max, Error,
+           "[clamp] min and max are both missing: expected one of them or both.");
+  if (!max) return narrowed("clamp", result_type(self, *min), self, *min);
+  if (!min) {
+    Outputs outputs = narrowed("clamp", result_type(self, *max), self, *max);
+    outputs.cast_mask = (outputs.cast_mask & 1) | (outputs.cast_mask & 2) << 1;  // min is absent
+    return outputs;
+  }
+  return narrowed(pointwise_result("clamp", not_bool("clamp", common_dtype(self, *min, *max)),
+                                   {&self, &*min, &*max}),
+                  {&self, &*min, &*max});
+}
+Outputs clamp_min_tensor(const Tensor& self, const Tensor& min) {
+  return narrowed("clamp_min", result_type(self, min), self, min);
+}
+Outputs clamp_max_tensor(const Tensor& self, const Tensor& max) {
+  return narrowed("clamp_max", result_type(self, max), self, max);
+}
+
+}  // namespace
+}  // namespace rules
 
 namespace {
 

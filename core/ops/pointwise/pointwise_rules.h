@@ -1,53 +1,42 @@
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
 
+#include "core/ops/pointwise/pointwise_checks.h"
+#include "core/ops/pointwise/pointwise_layout.h"
+#include "core/ops/pointwise/promotion.h"
 #include "core/tensor/outputs.h"
 
 namespace lockstep::rules {
 
-// Shape rules of core/ops/pointwise*.cc, defined in core/ops/pointwise/pointwise_rules.cc. Kernels
+// Parts of the shape rules of pointwise operators, which stand above the operators' blocks. Kernels
 // take arguments of mixed dtypes and compute in the result's, except where a rule says otherwise.
 
-Outputs add(const Tensor& self, const Tensor& other, Scalar alpha);
-Outputs sub(const Tensor& self, const Tensor& other, Scalar alpha);
-Outputs add_number(const Tensor& self, Scalar other, Scalar alpha);
-Outputs sub_number(const Tensor& self, Scalar other, Scalar alpha);
-Outputs mul(const Tensor& self, const Tensor& other);
-Outputs mul_number(const Tensor& self, Scalar other);
-Outputs div(const Tensor& self, const Tensor& other);
-Outputs div_number(const Tensor& self, Scalar other);
-Outputs maximum(const Tensor& self, const Tensor& other);
-Outputs minimum(const Tensor& self, const Tensor& other);
-Outputs pow(const Tensor& self, Scalar exponent);
-
-Outputs neg(const Tensor& self);
-Outputs abs(const Tensor& self);
-Outputs square(const Tensor& self);
-Outputs sign(const Tensor& self);
-Outputs relu(const Tensor& self);
+/// A result like self, of the given dtype.
+Outputs unary(DType dtype, const Tensor& self);
+/// A result of self's dtype, which is not bool.
+Outputs numeric(std::string_view op, const Tensor& self);
 /// Rule of exp, log, sqrt, tanh, ...: integers become float32.
 Outputs floating_unary(const Tensor& self);
-Outputs gelu(const Tensor& self, std::string_view approximate);
-Outputs silu(const Tensor& self);
-
-Outputs gelu_backward(const Tensor& grad, const Tensor& self, std::string_view approximate);
-Outputs silu_backward(const Tensor& grad, const Tensor& self);
-Outputs threshold_backward(const Tensor& grad, const Tensor& self, Scalar threshold);
-Outputs tanh_backward(const Tensor& grad, const Tensor& output);
-Outputs sigmoid_backward(const Tensor& grad, const Tensor& output);
-
-Outputs eq(const Tensor& self, const Tensor& other);
-Outputs ne(const Tensor& self, const Tensor& other);
-Outputs lt(const Tensor& self, const Tensor& other);
-Outputs le(const Tensor& self, const Tensor& other);
-Outputs gt(const Tensor& self, const Tensor& other);
-Outputs ge(const Tensor& self, const Tensor& other);
-/// Rule of eq, ne, lt, le, gt and ge with a number.
-Outputs number_comparison(const Tensor& self, Scalar other);
 /// Rule of logical_not, isnan and isfinite.
 Outputs predicate(const Tensor& self);
-Outputs where(const Tensor& condition, const Tensor& self, const Tensor& other);
-Outputs masked_fill(const Tensor& self, const Tensor& mask, Scalar value);
+
+/// A result of the operands' common dtype.
+Outputs binary(std::string_view op, const Tensor& self, const Tensor& other);
+/// A bool result; the kernel gets both operands in their common dtype.
+Outputs comparison(std::string_view op, const Tensor& self, const Tensor& other);
+/// A result of the operands' common dtype, which is not bool, `narrowed`.
+Outputs numbers(std::string_view op, const Tensor& self, const Tensor& other);
+
+/// `outputs` with 0-d integer operands cast to the result's dtype first, if that differs: with
+/// ATen's promotion a 0-d operand does not widen the result.
+Outputs narrowed(Outputs outputs, std::initializer_list<const Tensor*> operands);
+Outputs narrowed(std::string_view op, DType dtype, const Tensor& self, const Tensor& other);
+
+/// Returns `dtype`. Throws DTypeError for bool: `dtype` is that of all operands together.
+DType not_bool(std::string_view op, DType dtype);
+/// The common dtype of three operands.
+DType common_dtype(const Tensor& a, const Tensor& b, const Tensor& c);
 
 }  // namespace lockstep::rules

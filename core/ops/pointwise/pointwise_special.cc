@@ -1,13 +1,27 @@
 #include "core/ops/pointwise/pointwise_special.h"
 
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/pointwise/pointwise.h"
-#include "core/ops/pointwise/pointwise_math_rules.h"
 #include "core/ops/pointwise/pointwise_rules.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+Outputs polygamma(int64_t n, const Tensor& self) {
+  // The formula has n! in it, and adds some n terms.
+  LS_CHECK(n >= 0 && n <= 170, Error,
+           "[polygamma] expected an order from 0 to 170, whose factorial float64 holds, got {}.",
+           n);
+  return unary(to_floating(self.dtype()), self);
+}
+
+}  // namespace
+}  // namespace rules
 
 namespace {
 

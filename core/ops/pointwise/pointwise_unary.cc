@@ -1,3 +1,4 @@
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/factory.h"
@@ -5,6 +6,31 @@
 #include "core/ops/pointwise/pointwise_rules.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+Outputs pow(const Tensor& self, Scalar exponent) {
+  const DType dtype = result_type(self, exponent);
+  LS_CHECK(is_floating(dtype) || exponent.to_int() >= 0, Error,
+           "[pow] integers cannot be raised to a negative integer: got {} and {}. Cast to a "
+           "floating dtype.",
+           to_string(self), to_string(exponent));
+  return unary(dtype, self);
+}
+Outputs neg(const Tensor& self) {
+  refuse_bool("neg", self, "logical_not() inverts a mask.");
+  return unary(self.dtype(), self);
+}
+Outputs abs(const Tensor& self) {
+  refuse_bool("abs", self, "Cast it with to(dtype).");
+  return unary(self.dtype(), self);
+}
+Outputs square(const Tensor& self) { return unary(result_type(self, 2), self); }
+Outputs sign(const Tensor& self) { return unary(self.dtype(), self); }
+
+}  // namespace
+}  // namespace rules
 
 LS_OP(neg, Tensor(const Tensor&), "neg(Tensor self) -> Tensor")
     .doc("-self.")

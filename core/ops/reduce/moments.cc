@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
@@ -13,6 +14,26 @@
 #include "core/ops/reduce/reduced_dims.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+Outputs deviation(const Tensor& self, std::optional<IntList> dims, std::optional<Scalar>,
+                  bool keepdim) {
+  LS_CHECK(is_floating(self.dtype()), DTypeError,
+           "[std/var] expected a floating dtype, got {}. Cast it with to(dtype).", to_string(self));
+  return one(reduced_sizes("std/var", self, dims.value_or(IntList()), keepdim), self.dtype());
+}
+Outputs var_mean(const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction,
+                 bool keepdim) {
+  Outputs outputs = deviation(self, dims, correction, keepdim);
+  const OutputSpec mean = outputs.specs[0];
+  outputs.specs.push_back(mean);
+  return outputs;
+}
+
+}  // namespace
+}  // namespace rules
 
 namespace {
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/as_dtype.h"
@@ -14,6 +15,32 @@
 #include "core/ops/view/shape.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+Outputs cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return running("cumprod", self, dim, dtype);
+}
+Outputs linear_recurrence(const Tensor& decay, const Tensor& input, int64_t dim) {
+  wrap_dim("_linear_recurrence", dim, input.dim());
+  LS_CHECK(same(decay.sizes(), input.sizes()) && decay.dtype() == input.dtype() &&
+               is_floating(input.dtype()),
+           ShapeError,
+           "[_linear_recurrence] expected decay and input of one shape and floating dtype, got {} "
+           "and {}.",
+           to_string(decay), to_string(input));
+  return one(to_dims(input.sizes()), input.dtype());
+}
+Outputs prod(const Tensor& self, std::optional<DType> dtype) {
+  return total_of("prod", self, {}, false, dtype);
+}
+Outputs prod_dim(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType> dtype) {
+  return total_of("prod", self, {dim}, keepdim, dtype);
+}
+
+}  // namespace
+}  // namespace rules
 
 namespace {
 

@@ -13,6 +13,78 @@
 
 namespace lockstep {
 
+namespace rules {
+namespace {
+
+Outputs mean_of(const Tensor& self, IntList dims, bool keepdim, std::optional<DType> dtype) {
+  const DType result = dtype.value_or(self.dtype());
+  LS_CHECK(is_floating(result), DTypeError,
+           "[mean] the mean of integers is not an integer: expected a floating dtype, got {}. Give "
+           "dtype or cast with to(dtype).",
+           to_string(result));
+  return computed(reduced_sizes("mean", self, dims, keepdim), result, self);
+}
+
+Outputs extreme(std::string_view op, const Tensor& self, IntList dims, bool keepdim) {
+  check_not_empty(op, self, dims);
+  return one(reduced_sizes(op, self, dims, keepdim), self.dtype());
+}
+
+Outputs extreme_index(std::string_view op, const Tensor& self, std::optional<int64_t> dim,
+                      bool keepdim) {
+  const Dims dims = dim ? Dims{*dim} : Dims{};
+  check_not_empty(op, self, dims);
+  return one(reduced_sizes(op, self, dims, keepdim), DType::kI64);
+}
+
+Outputs extreme_with_index(std::string_view op, const Tensor& self, int64_t dim, bool keepdim) {
+  Outputs outputs = extreme(op, self, {dim}, keepdim);
+  OutputSpec indices = outputs.specs[0];
+  indices.dtype = DType::kI64;
+  outputs.specs.push_back(std::move(indices));
+  return outputs;
+}
+
+Outputs sum(const Tensor& self, std::optional<DType> dtype) {
+  return total_of("sum", self, {}, false, dtype);
+}
+Outputs sum_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim,
+                 std::optional<DType> dtype) {
+  return total_of("sum", self, dims.value_or(IntList()), keepdim, dtype);
+}
+Outputs mean(const Tensor& self, std::optional<DType> dtype) {
+  return mean_of(self, {}, false, dtype);
+}
+Outputs mean_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim,
+                  std::optional<DType> dtype) {
+  return mean_of(self, dims.value_or(IntList()), keepdim, dtype);
+}
+Outputs amax(const Tensor& self, IntList dims, bool keepdim) {
+  return extreme("amax", self, dims, keepdim);
+}
+Outputs amin(const Tensor& self, IntList dims, bool keepdim) {
+  return extreme("amin", self, dims, keepdim);
+}
+Outputs argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  return extreme_index("argmax", self, dim, keepdim);
+}
+Outputs argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  return extreme_index("argmin", self, dim, keepdim);
+}
+Outputs extreme_of_all(const Tensor& self) { return extreme("max/min", self, {}, false); }
+Outputs max_dim(const Tensor& self, int64_t dim, bool keepdim) {
+  return extreme_with_index("max", self, dim, keepdim);
+}
+Outputs min_dim(const Tensor& self, int64_t dim, bool keepdim) {
+  return extreme_with_index("min", self, dim, keepdim);
+}
+Outputs cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return running("cumsum", self, dim, dtype);
+}
+
+}  // namespace
+}  // namespace rules
+
 namespace {
 
 /// The gradient of a sum: `grad` expanded to every element that was added.

@@ -7,39 +7,18 @@
 
 namespace lockstep::rules {
 
-// Shape rules of core/ops/reduce/reduce.cc, truth.cc, product.cc, moments.cc and vector_norm.cc,
-// defined in core/ops/reduce/reduce_rules.cc.
+// Parts of the shape rules of reductions, which stand above the operators' blocks.
 
-Outputs sum(const Tensor& self, std::optional<DType> dtype);
-Outputs sum_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim,
+/// Sizes of the result; an empty list of dimensions means all.
+Dims reduced_sizes(std::string_view op, const Tensor& self, IntList dims, bool keepdim);
+/// Throws IndexError if a reduced dimension is empty.
+void check_not_empty(std::string_view op, const Tensor& self, IntList dims);
+/// A result of `dtype` that is also computed in that dtype.
+Outputs computed(Dims sizes, DType dtype, const Tensor& self);
+/// Rule of sum and prod: the result has the given dtype, by default int64 for bools and integers.
+Outputs total_of(std::string_view op, const Tensor& self, IntList dims, bool keepdim,
                  std::optional<DType> dtype);
-Outputs mean(const Tensor& self, std::optional<DType> dtype);
-Outputs mean_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim,
-                  std::optional<DType> dtype);
-Outputs amax(const Tensor& self, IntList dims, bool keepdim);
-Outputs amin(const Tensor& self, IntList dims, bool keepdim);
-Outputs argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim);
-Outputs argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim);
-/// Rule of max and min over all elements.
-Outputs extreme_of_all(const Tensor& self);
-Outputs max_dim(const Tensor& self, int64_t dim, bool keepdim);
-Outputs min_dim(const Tensor& self, int64_t dim, bool keepdim);
-Outputs truth(const Tensor& self);
-Outputs truth_dim(const Tensor& self, int64_t dim, bool keepdim);
-Outputs truth_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim);
-Outputs cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype);
-Outputs cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype);
-Outputs linear_recurrence(const Tensor& decay, const Tensor& input, int64_t dim);
-Outputs prod(const Tensor& self, std::optional<DType> dtype);
-Outputs prod_dim(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType> dtype);
-/// Rule of var and std.
-Outputs deviation(const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction,
-                  bool keepdim);
-Outputs var_mean(const Tensor& self, std::optional<IntList> dims, std::optional<Scalar> correction,
-                 bool keepdim);
-Outputs logcumsumexp(const Tensor& self, int64_t dim);
-Outputs logsumexp(const Tensor& self, IntList dims, bool keepdim);
-Outputs vector_norm(const Tensor& self, Scalar ord, std::optional<IntList> dims, bool keepdim,
-                    std::optional<DType> dtype);
+/// Rule of cumsum and cumprod: as total_of, but with self's sizes.
+Outputs running(std::string_view op, const Tensor& self, int64_t dim, std::optional<DType> dtype);
 
 }  // namespace lockstep::rules

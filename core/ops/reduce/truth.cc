@@ -10,6 +10,25 @@
 
 namespace lockstep {
 
+namespace rules {
+namespace {
+
+DType truth_dtype(const Tensor& self) {
+  return self.dtype() == DType::kU8 ? DType::kU8 : DType::kBool;
+}
+
+Outputs truth(const Tensor& self) { return one({}, truth_dtype(self)); }
+Outputs truth_dim(const Tensor& self, int64_t dim, bool keepdim) {
+  return one(reduced_sizes("any/all", self, {dim}, keepdim), truth_dtype(self));
+}
+Outputs truth_dims(const Tensor& self, std::optional<IntList> dims, bool keepdim) {
+  if (dims && dims->empty()) return one(to_dims(self.sizes()), truth_dtype(self));
+  return one(reduced_sizes("any/all", self, dims.value_or(IntList()), keepdim), truth_dtype(self));
+}
+
+}  // namespace
+}  // namespace rules
+
 LS_OP(any, Tensor(const Tensor&), "any(Tensor self) -> Tensor")
     .doc("Whether any element is non-zero.")
     .structured(rules::truth)

@@ -15,6 +15,38 @@
 
 namespace lockstep {
 
+namespace rules {
+namespace {
+
+Outputs logcumsumexp(const Tensor& self, int64_t dim) {
+  LS_CHECK(is_floating(self.dtype()), DTypeError,
+           "[logcumsumexp] expected a floating dtype, got {}. Cast it with to(dtype).",
+           to_string(self));
+  wrap_dim("logcumsumexp", dim, self.dim());
+  return one(to_dims(self.sizes()), self.dtype());
+}
+Outputs logsumexp(const Tensor& self, IntList dims, bool keepdim) {
+  const DType dtype = is_floating(self.dtype()) ? self.dtype() : DType::kF32;
+  return one(reduced_sizes("logsumexp", self, dims, keepdim), dtype);
+}
+Outputs vector_norm(const Tensor& self, Scalar ord, std::optional<IntList> dims_or_all,
+                    bool keepdim, std::optional<DType> dtype) {
+  constexpr std::string_view kName = "linalg_vector_norm";
+  const IntList dims = dims_or_all.value_or(IntList());
+  LS_CHECK(is_floating(self.dtype()), DTypeError,
+           "[{}] expected a floating dtype, got {}. Cast it with to(dtype).", kName,
+           to_string(self));
+  const DType result = dtype.value_or(self.dtype());
+  LS_CHECK(is_floating(result) && promote(self.dtype(), result) == result, DTypeError,
+           "[{}] dtype must be floating and hold {} without loss, got {}.", kName,
+           to_string(self.dtype()), to_string(result));
+  if (ord.to_double() < 0 || ord.to_double() == INFINITY) check_not_empty(kName, self, dims);
+  return one(reduced_sizes(kName, self, dims, keepdim), result);
+}
+
+}  // namespace
+}  // namespace rules
+
 namespace {
 
 using MaybeDims = std::optional<IntList>;

@@ -6,9 +6,50 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/promotion.h"
 #include "core/ops/sort/sort.h"
-#include "core/ops/sort/sort_rules.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+Outputs searchsorted(const Tensor& sequence, const Tensor& self, bool out_int32, bool right,
+                     std::optional<std::string_view> side, OptionalTensor sorter) {
+  LS_CHECK(!side || *side == "left" || *side == "right", Error,
+           "[searchsorted] unknown side: expected \"left\" or \"right\", got \"{}\".", *side);
+  LS_CHECK(!(side == "left" && right), Error,
+           "[searchsorted] side \"left\" contradicts right = true. Give one of them.");
+  const DType common = promote(sequence.dtype(), self.dtype());
+  LS_CHECK(common != DType::kBool, DTypeError,
+           "[searchsorted] bools are not looked up. Cast them with to(dtype).");
+  bool fits = sequence.dim() > 0;
+  if (sequence.dim() > 1) fits = sequence.dim() == self.dim();
+  for (int64_t i = 0; fits && sequence.dim() > 1 && i + 1 < self.dim(); ++i) {
+    fits = sequence.sizes()[static_cast<size_t>(i)] == self.sizes()[static_cast<size_t>(i)];
+  }
+  LS_CHECK(fits, ShapeError,
+           "[searchsorted] expected a sequence of one dimension, or with the leading sizes of the "
+           "values; got shapes {} and {}.",
+           sequence.shape(), self.shape());
+  if (sorter) {
+    LS_CHECK(same(sorter->sizes(), sequence.sizes()), ShapeError,
+             "[searchsorted] the sorter needs the shape of the sequence: expected {}, got {}.",
+             sequence.shape(), sorter->shape());
+    LS_CHECK(sorter->dtype() == DType::kI64, DTypeError,
+             "[searchsorted] the sorter must be int64, got {}.", to_string(sorter->dtype()));
+  }
+  LS_CHECK(!out_int32 || sequence.size(-1) < std::numeric_limits<int32_t>::max(), ShapeError,
+           "[searchsorted] a sequence of {} elements is too long for int32 indices.",
+           sequence.size(-1));
+  Outputs outputs = one(to_dims(self.sizes()), out_int32 ? DType::kI32 : DType::kI64);
+  if (sequence.dtype() != self.dtype()) {
+    outputs.compute = common;
+    outputs.cast_mask = 0b11;  // not the sorter
+  }
+  return outputs;
+}
+
+}  // namespace
+}  // namespace rules
 
 namespace {
 
