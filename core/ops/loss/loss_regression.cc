@@ -4,6 +4,7 @@
 #include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/loss/loss.h"
+#include "core/ops/loss/loss_rules.h"
 #include "core/ops/loss/reduced_losses.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_formula.h"
@@ -15,17 +16,12 @@ namespace lockstep {
 
 namespace {
 
-void check_reduction(std::string_view op, int64_t reduction) {
-  LS_CHECK(reduction >= 0 && reduction <= 2, ShapeError,
-           "[{}] expected reduction 0 (none), 1 (mean) or 2 (sum), got {}.", op, reduction);
-}
-
 void check_arguments(std::string_view op, const Tensor& self, const Tensor& target,
                      int64_t reduction) {
   LS_CHECK(is_floating(result_type(self, target)), DTypeError,
            "[{}] expected floating tensors, got {} and {}. Cast with to(dtype).", op,
            to_string(self), to_string(target));
-  check_reduction(op, reduction);
+  rules::check_reduction(op, reduction);
 }
 
 /// The gradient of each element's loss, given the gradient `grad` of the reduced loss.
@@ -51,7 +47,7 @@ LS_OP(l1_loss, Tensor(const Tensor&, const Tensor&, int64_t),
     .doc("|self - target|.")
     .autocast(Autocast::kF32)
     .composite([](const Tensor& self, const Tensor& target, int64_t reduction) {
-      check_reduction("l1_loss", reduction);  // accepts integers, too, for which mean throws
+      rules::check_reduction("l1_loss", reduction);  // accepts integers, too, for which mean throws
       return reduced(abs(self - target), reduction);
     });
 Tensor l1_loss(const Tensor& self, const Tensor& target, Reduction reduction) {
@@ -199,7 +195,7 @@ LS_OP(kl_div, Tensor(const Tensor&, const Tensor&, int64_t, bool),
       LS_CHECK(is_floating(self.dtype()) && is_floating(target.dtype()), DTypeError,
                "[kl_div] expected floating tensors, got {} and {}. Cast with to(dtype).",
                to_string(self), to_string(target));
-      check_reduction("kl_div", reduction);
+      rules::check_reduction("kl_div", reduction);
       const Tensor losses =
           log_target ? exp(target) * (target - self) : xlogy(target, target) - target * self;
       return reduced(losses, reduction);

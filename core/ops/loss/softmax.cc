@@ -1,5 +1,6 @@
 // softmax and log_softmax; declared in loss.h.
 
+#include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/as_dtype.h"
@@ -10,6 +11,34 @@
 #include "core/ops/reduce/reduce.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+Outputs softmax(const Tensor& self, int64_t dim, bool half_to_float) {
+  check_floating("softmax", self);
+  wrap_dim("softmax", dim, self.dim());
+  if (!half_to_float) return one(to_dims(self.sizes()), self.dtype());
+  LS_CHECK(self.dtype() == DType::kF16 || self.dtype() == DType::kBF16, DTypeError,
+           "[softmax] half_to_float expects float16 or bfloat16, got {}.", to_string(self.dtype()));
+  Outputs outputs = one(to_dims(self.sizes()), DType::kF32);
+  outputs.compute = DType::kF32;
+  return outputs;
+}
+Outputs softmax_backward(const Tensor& grad_output, const Tensor& output, int64_t dim,
+                         DType input_dtype) {
+  check_floating("softmax_backward", output);
+  LS_CHECK(same(grad_output.sizes(), output.sizes()), ShapeError,
+           "[softmax_backward] the gradient has the wrong shape: expected {}, got {}.",
+           output.shape(), grad_output.shape());
+  wrap_dim("softmax_backward", dim, output.dim());
+  Outputs outputs = one(to_dims(output.sizes()), input_dtype);
+  outputs.compute = output.dtype();
+  return outputs;
+}
+
+}  // namespace
+}  // namespace rules
 
 namespace {
 

@@ -1,14 +1,85 @@
 #include "core/ops/random/random.h"
 
+#include <cmath>
+
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/options_of.h"
+#include "core/ops/pointwise/pointwise_checks.h"
+#include "core/ops/pointwise/pointwise_layout.h"
+#include "core/ops/pointwise/promotion.h"
 #include "core/ops/random/random_rules.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+void require_probability(std::string_view op, double p) {
+  LS_CHECK(p >= 0 && p <= 1, Error, "[{}] p must be a probability in [0, 1], got {}.", op, p);
+}
+
+/// The largest n for which randperm can give each integer below n, as PyTorch counts: n itself for
+/// integers, one more than the mantissa's range for floating dtypes.
+int64_t most_distinct(DType dtype) {
+  return is_floating(dtype) ? *end_of_exact_integers(dtype) : integer_range(dtype).second;
+}
+
+Outputs uniform(const Tensor& self, double from, double to, Generator*) {
+  require_floating("uniform", self);
+  LS_CHECK(from <= to, Error, "[uniform] expected from <= to, got {} and {}.", from, to);
+  const auto is_number = [&](double value) {
+    return std::isfinite(value) && can_hold(self.dtype(), value);
+  };
+  LS_CHECK(
+      is_number(from) && is_number(to) && is_number(to - from), Error,
+      "[uniform] expected from, to and to - from to be finite numbers of {}, got {} and {}. Use "
+      "a smaller range.",
+      to_string(self.dtype()), from, to);
+  return like_self(self);
+}
+Outputs normal(const Tensor& self, double, double std, Generator*) {
+  require_floating("normal", self);
+  LS_CHECK(std >= 0, Error, "[normal] std must not be negative, got {}.", std);
+  return like_self(self);
+}
+Outputs bernoulli(const Tensor& self, double p, Generator*) {
+  require_probability("bernoulli", p);
+  return like_self(self);
+}
+Outputs randperm(int64_t n, Generator*, std::optional<DType> dtype, std::optional<Layout>,
+                 std::optional<Device>, std::optional<bool>) {
+  LS_CHECK(n >= 0 && n < (int64_t{1} << 32), Error, "[randperm] n must be in [0, 2^32), got {}.",
+           n);
+  const DType result = dtype.value_or(DType::kI64);
+  LS_CHECK(
+      n <= most_distinct(result), DTypeError,
+      "[randperm] {} cannot hold each integer below n: expected at most {}, got {}. Use a wider "
+      "dtype.",
+      to_string(result), most_distinct(result), n);
+  return one({n}, result);
+}
+Outputs native_dropout(const Tensor& input, double p, std::optional<bool>) {
+  require_probability("native_dropout", p);
+  require_floating("native_dropout", input);
+  Outputs outputs = like_self(input);
+  OutputSpec mask = outputs.specs[0];
+  mask.dtype = DType::kBool;
+  outputs.specs.push_back(mask);
+  return outputs;
+}
+Outputs native_dropout_backward(const Tensor& grad, const Tensor& mask, double) {
+  LS_CHECK(mask.dtype() == DType::kBool, DTypeError,
+           "[native_dropout_backward] mask must be a bool tensor, got {}.", to_string(mask));
+  return pointwise_result("native_dropout_backward", to_floating(grad.dtype()), {&grad, &mask});
+}
+
+}  // namespace
+}  // namespace rules
 
 namespace {
 

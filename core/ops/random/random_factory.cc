@@ -1,5 +1,7 @@
 // Random tensors of given sizes, or with the shape of another tensor.
 
+#include <limits>
+
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
@@ -10,6 +12,22 @@
 #include "core/tensor/number_range.h"
 
 namespace lockstep {
+
+namespace rules {
+namespace {
+
+Outputs random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, Generator*) {
+  LS_CHECK(!to || from < *to, Error, "[random_] expected from < to, got {} and {}.", from, *to);
+  const int64_t last = to ? *to - 1 : std::numeric_limits<int64_t>::max();
+  const auto [least, most] = integer_range(self.dtype());
+  LS_CHECK(from >= least && (last <= most || !to), DTypeError,
+           "[random_] {} holds integers from {} to {} only, got from {} and to {}.",
+           to_string(self.dtype()), least, most, from, last);
+  return like_self(self);
+}
+
+}  // namespace
+}  // namespace rules
 
 namespace {
 
@@ -24,33 +42,6 @@ Tensor integers_below(int64_t low, int64_t high, IntList size, Generator* genera
   LS_CHECK(low < high, Error, "[randint] expected low < high, got {} and {}.", low, high);
   return random_(empty(size, options_of(dtype.value_or(DType::kI64), device)), low, high,
                  generator);
-}
-
-/// The exclusive end of random_'s default range: all integers from 0 that the dtype holds exactly.
-std::optional<int64_t> default_end(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return 2;
-    case DType::kU8:
-      return 256;
-    case DType::kI8:
-      return 128;
-    case DType::kI16:
-      return 1 << 15;
-    case DType::kI32:
-      return int64_t{1} << 31;
-    case DType::kI64:
-      return std::nullopt;
-    case DType::kBF16:
-      return (1 << 8) + 1;
-    case DType::kF16:
-      return (1 << 11) + 1;
-    case DType::kF32:
-      return (1 << 24) + 1;
-    case DType::kF64:
-      return (int64_t{1} << 53) + 1;
-  }
-  throw InternalError("[internal] unknown dtype.");
 }
 
 int64_t bound_of(const Tensor& high) {
@@ -110,19 +101,20 @@ LS_OP(random_all, Tensor(const Tensor&, Generator*),
         "A tensor like self of integers uniform from 0 to the largest that its dtype holds "
         "exactly.")
     .composite([](const Tensor& self, Generator* generator) {
-      return op_random_from(self, 0, default_end(self.dtype()), generator);
+      return op_random_from(self, 0, rules::end_of_exact_integers(self.dtype()), generator);
     });
 LS_OP(random_all_, const Tensor&(const Tensor&, Generator*),
       "random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)")
     .doc("Fills self with integers uniform from 0 to the largest that its dtype holds exactly.")
     .composite([](const Tensor& self, Generator* generator) -> const Tensor& {
-      return random_(self, 0, default_end(self.dtype()), generator);
+      return random_(self, 0, rules::end_of_exact_integers(self.dtype()), generator);
     });
 LS_OP(random_all_out, const Tensor&(const Tensor&, Generator*, const Tensor&),
       "random.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)")
     .doc("random, written into out.")
     .composite([](const Tensor& self, Generator* generator, const Tensor& out) -> const Tensor& {
-      return op_random_from.out(self, 0, default_end(self.dtype()), generator, out);
+      return op_random_from.out(self, 0, rules::end_of_exact_integers(self.dtype()), generator,
+                                out);
     });
 
 LS_OP(rand_default, Tensor(IntList, DTypeOption, LayoutOption, DeviceOption, Flag),

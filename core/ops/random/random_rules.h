@@ -1,25 +1,20 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <utility>
+
 #include "core/tensor/outputs.h"
 
-namespace lockstep {
+namespace lockstep::rules {
 
-class Generator;
+// Parts of the shape rules of random operators, which stand above the operators' blocks.
 
-namespace rules {
+/// A result of self's dtype and layout.
+Outputs like_self(const Tensor& self);
+/// The smallest and the largest integer that a dtype can hold.
+std::pair<int64_t, int64_t> integer_range(DType dtype);
+/// The end of the integers from 0 that the dtype holds exactly, all of them; nothing for int64.
+std::optional<int64_t> end_of_exact_integers(DType dtype);
 
-// Shape rules of core/ops/random/random.cc, defined in core/ops/random/random_rules.cc.
-
-Outputs uniform(const Tensor& self, double from, double to, Generator* generator);
-Outputs normal(const Tensor& self, double mean, double std, Generator* generator);
-Outputs random_from(const Tensor& self, int64_t from, std::optional<int64_t> to,
-                    Generator* generator);
-Outputs bernoulli(const Tensor& self, double p, Generator* generator);
-Outputs randperm(int64_t n, Generator* generator, std::optional<DType> dtype,
-                 std::optional<Layout> layout, std::optional<Device> device,
-                 std::optional<bool> pin_memory);
-Outputs native_dropout(const Tensor& input, double p, std::optional<bool> train);
-Outputs native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale);
-
-}  // namespace rules
-}  // namespace lockstep
+}  // namespace lockstep::rules
