@@ -9,20 +9,6 @@ namespace lockstep {
 
 namespace {
 
-/// The largest finite number of a floating dtype.
-double largest(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return 65504;
-    case DType::kBF16:
-      return 0x1.fep127;
-    case DType::kF32:
-      return std::numeric_limits<float>::max();
-    default:
-      return std::numeric_limits<double>::max();
-  }
-}
-
 /// Number of bits of an integer dtype that hold the magnitude.
 int magnitude_bits(DType dtype) {
   return static_cast<int>(size_of(dtype)) * 8 - (dtype == DType::kU8 ? 0 : 1);
@@ -44,11 +30,37 @@ bool integer_holds(DType dtype, const Scalar& number) {
 
 }  // namespace
 
+double largest_finite(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return 65504;
+    case DType::kBF16:
+      return 0x1.fep127;
+    case DType::kF32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
+double machine_epsilon(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return 0x1p-52;
+    case DType::kF16:
+      return 0x1p-10;
+    case DType::kBF16:
+      return 0x1p-7;
+    default:
+      return 0x1p-23;
+  }
+}
+
 bool can_hold(DType dtype, const Scalar& number) {
   if (dtype == DType::kBool || number.kind() == DType::kBool) return true;
   if (is_integral(dtype)) return integer_holds(dtype, number);
   const double magnitude = std::abs(number.to_double());
-  return !(magnitude > largest(dtype)) || std::isinf(magnitude);
+  return !(magnitude > largest_finite(dtype)) || std::isinf(magnitude);
 }
 
 void check_holds(std::string_view op, std::string_view what, DType dtype, const Scalar& number) {

@@ -2,9 +2,15 @@
 
 #include <string_view>
 
+#include "core/tensor/dtype.h"
 #include "core/tensor/scalar.h"
 
 namespace lockstep {
+
+/// The largest finite number of a floating dtype.
+double largest_finite(DType dtype);
+/// The distance from 1 to the next larger number of a floating dtype.
+double machine_epsilon(DType dtype);
 
 /// Whether an element of `dtype` can hold `number`, by PyTorch's rules: bool holds everything,
 /// integers hold the numbers between their ends (fractions are dropped) and no NaN, and floating

@@ -11,18 +11,4 @@ inline int64_t norm_row_length(const In& input, IntList normalized_shape) {
   return n;
 }
 
-/// Distance from 1 to the next larger number: the default eps of RMS norm.
-constexpr double machine_epsilon(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return 0x1p-52;
-    case DType::kF16:
-      return 0x1p-10;
-    case DType::kBF16:
-      return 0x1p-7;
-    default:
-      return 0x1p-23;
-  }
-}
-
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #include "kernels/pointwise/round.h"
 
+#include "core/tensor/number_range.h"
 #include "kernels/common/functors.h"
 #include "kernels/pointwise/arithmetic.h"
 #include "kernels/pointwise/backend.h"
@@ -27,26 +28,13 @@ void frac(const Out& out, const In& self) {
   with_floating_lane(out.dtype, [&]<class T>() { elementwise<T, T>(out, Fraction(), self); });
 }
 
-/// The largest finite value of a floating dtype.
-double largest(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return 65504;
-    case DType::kBF16:
-      return 0x1.fep127;
-    case DType::kF32:
-      return std::numeric_limits<float>::max();
-    default:
-      return std::numeric_limits<double>::max();
-  }
-}
 void nan_to_num(const Out& out, const In& self, std::optional<double> nan,
                 std::optional<double> posinf, std::optional<double> neginf) {
   if (!is_floating(out.dtype)) return elementwise<int64_t, int64_t>(out, Identity(), self);
   with_floating_lane(out.dtype, [&]<class T>() {
     const ReplaceNonFinite<T> functor{static_cast<T>(nan.value_or(0)),
-                                      static_cast<T>(posinf.value_or(largest(out.dtype))),
-                                      static_cast<T>(neginf.value_or(-largest(out.dtype)))};
+                                      static_cast<T>(posinf.value_or(largest_finite(out.dtype))),
+                                      static_cast<T>(neginf.value_or(-largest_finite(out.dtype)))};
     elementwise<T, T>(out, functor, self);
   });
 }

@@ -45,6 +45,15 @@ TEST(NumberRange, IntegersHoldTheNumbersBetweenTheirEnds) {
   }
 }
 
+TEST(NumberRange, EpsilonIsTheLastStepAboveOneThatAFloatHolds) {
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    const double epsilon = machine_epsilon(dtype);
+    EXPECT_EQ(full({}, 1 + epsilon, of(dtype)).item<double>(), 1 + epsilon) << to_string(dtype);
+    EXPECT_EQ(full({}, 1 + epsilon / 2, of(dtype)).item<double>(), 1) << to_string(dtype);
+    EXPECT_EQ(full({}, largest_finite(dtype), of(dtype)).item<double>(), largest_finite(dtype));
+  }
+}
+
 TEST(NumberRange, ScalarsRefuseUnsignedNumbersBeyondInt64) {
   EXPECT_EQ(Scalar(uint64_t{1} << 62).to_int(), int64_t{1} << 62);
   EXPECT_THROW(Scalar(uint64_t{1} << 63), DTypeError);

@@ -10,6 +10,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/rule_outputs.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep {
 
@@ -138,19 +139,6 @@ Dims inner_dims(const Tensor& input, IntList normalized_shape) {
 Tensor over_rows(const Tensor& rows, IntList normalized_shape, DType dtype) {
   const Tensor result = sum_to_size(rows, normalized_shape);
   return result.dtype() == dtype ? result : result.to(dtype);
-}
-
-double machine_epsilon(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return 0x1p-52;
-    case DType::kF16:
-      return 0x1p-10;
-    case DType::kBF16:
-      return 0x1p-7;
-    default:
-      return 0x1p-23;
-  }
 }
 
 /// input * rstd, or (input - mean) * rstd if a mean is given.

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/kernel.h"
+#include "kernels/common/at_least_1d.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index/index_lines.h"
 #include "kernels/cpu/index/index_reader.h"

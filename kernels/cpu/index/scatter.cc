@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/dispatch/kernel.h"
 #include "core/ops/index/scatter_rules.h"
+#include "kernels/common/at_least_1d.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/index/index_lines.h"
 #include "kernels/cpu/index/index_reader.h"

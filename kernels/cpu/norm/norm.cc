@@ -5,6 +5,7 @@
 
 #include "core/base/parallel.h"
 #include "core/dispatch/kernel.h"
+#include "core/tensor/number_range.h"
 #include "kernels/common/norm_rows.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/row_lanes.h"

@@ -2,6 +2,7 @@
 
 #include "core/device/device_runtime.h"
 #include "core/dispatch/kernel.h"
+#include "kernels/common/at_least_1d.h"
 #include "kernels/cuda/index/grouping.h"
 #include "kernels/cuda/index/index_read.fatbin.h"
 #include "kernels/cuda/index/indexed_tensor.h"

@@ -5,6 +5,7 @@
 
 #include "core/dispatch/kernel.h"
 #include "core/ops/index/scatter_rules.h"
+#include "kernels/common/at_least_1d.h"
 #include "kernels/cuda/index/grouped_write.h"
 #include "kernels/cuda/index/indexed_tensor.h"
 #include "kernels/cuda/index/scatter.fatbin.h"

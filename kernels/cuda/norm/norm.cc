@@ -1,6 +1,7 @@
 #include "kernels/cuda/norm/norm.h"
 
 #include "core/dispatch/kernel.h"
+#include "core/tensor/number_range.h"
 #include "kernels/common/norm_rows.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/row_kernels.h"
