@@ -6,6 +6,7 @@
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/dispatch/dispatcher.h"
+#include "core/dispatch/value_tensors.h"
 #include "core/ops/factory/copy.h"
 
 namespace lockstep {
@@ -89,9 +90,7 @@ class Casting {
   Casting(Autocast kind, std::span<const Value> arguments) : kind_(kind) {
     if (kind != Autocast::kPromote) return;
     for (const Value& value : arguments) {
-      if (value.is_tensor()) widen(value.tensor());
-      if (!value.is_tensor_list()) continue;
-      for (const Tensor& tensor : value.tensors()) widen(tensor);
+      each_tensor(value, [&](const Tensor& tensor) { widen(tensor); });
     }
   }
 
@@ -99,19 +98,13 @@ class Casting {
     return is_eligible(tensor) && target(tensor) != tensor.dtype();
   }
   bool changes(const Value& value) const {
-    if (value.is_tensor()) return changes(value.tensor());
-    if (!value.is_tensor_list()) return false;
-    for (const Tensor& tensor : value.tensors()) {
-      if (changes(tensor)) return true;
-    }
-    return false;
+    bool changes_one = false;
+    each_tensor(value, [&](const Tensor& tensor) { changes_one |= changes(tensor); });
+    return changes_one;
   }
   /// Returns the cast argument for one that `changes`.
   Value apply(const Value& value) const {
-    if (value.is_tensor()) return Value(apply(value.tensor()));
-    std::vector<Tensor> list;
-    for (const Tensor& tensor : value.tensors()) list.push_back(apply(tensor));
-    return Value(std::move(list));
+    return map_tensors(value, [&](const Tensor& tensor) { return apply(tensor); });
   }
 
  private:

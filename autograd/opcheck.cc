@@ -14,25 +14,6 @@ namespace lockstep {
 namespace {
 
 using Arguments = std::vector<Value>;
-using TensorMap = std::function<Tensor(const Tensor&)>;
-
-/// The same values with every tensor, alone or in a list, replaced; undefined ones stay so.
-Arguments map_tensors(std::span<const Value> arguments, const TensorMap& to) {
-  const TensorMap each = [&](const Tensor& t) { return t.defined() ? to(t) : Tensor(); };
-  Arguments mapped;
-  for (const Value& value : arguments) {
-    if (value.is_tensor()) {
-      mapped.emplace_back(each(value.tensor()));
-    } else if (value.is_tensor_list()) {
-      std::vector<Tensor> list;
-      for (const Tensor& tensor : value.tensors()) list.push_back(each(tensor));
-      mapped.emplace_back(std::move(list));
-    } else {
-      mapped.push_back(value);
-    }
-  }
-  return mapped;
-}
 
 Tensor laid_out(const Tensor& tensor, IntList strides, DType dtype) {
   const NoGradGuard guard;

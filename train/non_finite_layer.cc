@@ -9,6 +9,7 @@
 #include "core/base/current_scope.h"
 #include "core/dispatch/mode.h"
 #include "core/dispatch/operator.h"
+#include "core/dispatch/value_tensors.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 
@@ -17,18 +18,14 @@ namespace lockstep::train {
 namespace {
 
 bool is_finite(const Tensor& tensor) {
-  if (!tensor.defined() || !is_floating(tensor.dtype()) || tensor.numel() == 0) return true;
+  if (!is_floating(tensor.dtype()) || tensor.numel() == 0) return true;
   return all(isfinite(tensor)).item<bool>();
 }
 
 bool is_finite(const Value& value) {
-  if (value.is_tensor()) return is_finite(value.tensor());
-  if (value.is_tensor_list()) {
-    for (const Tensor& tensor : value.tensors()) {
-      if (!is_finite(tensor)) return false;
-    }
-    return true;
-  }
+  bool finite = true;
+  each_defined_tensor(value, [&](const Tensor& tensor) { finite = finite && is_finite(tensor); });
+  if (!finite) return false;
   if (value.tag() == Value::Tag::kScalar) return std::isfinite(value.to_scalar().to_double());
   return value.tag() != Value::Tag::kDouble || std::isfinite(value.to_double());
 }

@@ -192,13 +192,8 @@ Device result_device(const Operator& op, std::span<const Value> arguments) {
 }
 
 Value on_cpu(Mirror& mirror, const Value& value) {
-  if (value.is_tensor()) return Value(mirror.counterpart(value.tensor()));
-  if (value.is_tensor_list()) {
-    std::vector<Tensor> list;
-    for (const Tensor& tensor : value.tensors()) list.push_back(mirror.counterpart(tensor));
-    return Value(std::move(list));
-  }
-  return value.tag() == Value::Tag::kDevice ? Value(kCPU) : value;
+  if (value.tag() == Value::Tag::kDevice) return Value(kCPU);
+  return map_tensors(value, [&](const Tensor& tensor) { return mirror.counterpart(tensor); });
 }
 
 Value on_device(Mirror& mirror, Value computed, Device device) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/dispatch/value_tensors.h"
 
 namespace lockstep {
 
@@ -11,15 +12,9 @@ namespace {
 
 int64_t bytes_of(std::span<const Value> values) {
   int64_t bytes = 0;
-  const auto add = [&](const Tensor& tensor) {
-    if (tensor.defined()) bytes += static_cast<int64_t>(tensor.nbytes());
-  };
   for (const Value& value : values) {
-    if (value.is_tensor()) {
-      add(value.tensor());
-    } else if (value.is_tensor_list()) {
-      for (const Tensor& tensor : value.tensors()) add(tensor);
-    }
+    each_defined_tensor(
+        value, [&](const Tensor& tensor) { bytes += static_cast<int64_t>(tensor.nbytes()); });
   }
   return bytes;
 }

@@ -31,25 +31,6 @@ std::vector<Value> on_device(const Schema& schema, const std::vector<Value>& arg
   return moved;
 }
 
-std::vector<Value> map_tensors(const std::vector<Value>& arguments,
-                               const std::function<Tensor(const Tensor&)>& to) {
-  std::vector<Value> mapped;
-  for (const Value& value : arguments) {
-    if (value.is_tensor()) {
-      mapped.emplace_back(to(value.tensor()));
-    } else if (value.is_tensor_list()) {
-      std::vector<Tensor> list;
-      for (const Tensor& tensor : value.tensors()) {
-        list.push_back(tensor.defined() ? to(tensor) : Tensor());
-      }
-      mapped.emplace_back(std::move(list));
-    } else {
-      mapped.push_back(value);
-    }
-  }
-  return mapped;
-}
-
 Tensor moved_to(Device device, const Tensor& tensor) {
   if (!tensor.defined() || tensor.device() == device) return tensor;
   const size_t bytes = tensor.storage()->bytes();

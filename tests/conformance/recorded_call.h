@@ -1,10 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/dispatch/dispatcher.h"
+#include "core/dispatch/value_tensors.h"
 
 namespace lockstep::conformance {
 
@@ -17,10 +17,6 @@ class Disagreement : public Error {
 /// Results in order, with the tensors of lists one by one. Seeds the default generator, so that
 /// equal calls give equal results.
 std::vector<Value> call(const Operator& op, std::vector<Value>& arguments);
-
-/// `arguments` with each defined tensor, alone or in a list, replaced.
-std::vector<Value> map_tensors(const std::vector<Value>& arguments,
-                               const std::function<Tensor(const Tensor&)>& to);
 
 /// Copies the tensor to another device with its whole storage, byte for byte, and the same strides
 /// and offset. Returns `tensor` itself if it is already there.

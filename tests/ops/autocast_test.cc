@@ -23,10 +23,11 @@ Arguments with_halves(const Operator& op, const Sample& sample, DType dtype, siz
 /// Whether any tensor is bfloat16 or float16.
 bool has_half(const Arguments& arguments) {
   bool found = false;
-  map_tensors(arguments, [&](const Tensor& tensor) {
-    found = found || tensor.dtype() == DType::kBF16 || tensor.dtype() == DType::kF16;
-    return tensor;
-  });
+  for (const Value& value : arguments) {
+    each_defined_tensor(value, [&](const Tensor& tensor) {
+      found = found || tensor.dtype() == DType::kBF16 || tensor.dtype() == DType::kF16;
+    });
+  }
   return found;
 }
 

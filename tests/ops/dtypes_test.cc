@@ -48,9 +48,8 @@ double eighths(double x) { return std::round(x * 8) / 8; }
 std::vector<bool> chosen(const Operator& op, const Arguments& arguments, const Choice& choice) {
   std::vector<bool> flags;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    map_tensors({arguments[i]}, [&](const Tensor& tensor) {
+    each_defined_tensor(arguments[i], [&](const Tensor& tensor) {
       flags.push_back(choice(op.schema().arguments[i], tensor));
-      return tensor;
     });
   }
   return flags;

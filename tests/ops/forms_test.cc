@@ -71,10 +71,11 @@ TEST(InPlaceForms, WriteWhatTheFunctionalFormReturns) {
 Results gradients(const Operator& op, const WritingForm* form, const Sample& sample) {
   Arguments arguments = arguments_of(op, sample);
   std::vector<Tensor> leaves;
-  map_tensors(arguments, [&](const Tensor& tensor) {
-    if (tensor.dtype() == DType::kF32) leaves.push_back(tensor.set_requires_grad());
-    return tensor;
-  });
+  for (const Value& value : arguments) {
+    each_defined_tensor(value, [&](const Tensor& tensor) {
+      if (tensor.dtype() == DType::kF32) leaves.push_back(tensor.set_requires_grad());
+    });
+  }
   if (form != nullptr) {
     arguments[0] = Value(arguments[0].tensor().clone());
     arguments = *form->arguments(op, arguments);

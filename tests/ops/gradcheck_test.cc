@@ -21,10 +21,9 @@ class TensorCall {
       const std::string& name = op.schema().arguments[i].name;
       const bool constant = std::find(samples.constants.begin(), samples.constants.end(), name) !=
                             samples.constants.end();
-      map_tensors({arguments_[i]}, [&](const Tensor& tensor) {
+      each_defined_tensor(arguments_[i], [&](const Tensor& tensor) {
         if (!constant && tensor.dtype() == DType::kF64) tensor.set_requires_grad();
         inputs_.push_back(tensor);
-        return tensor;
       });
     }
     Arguments arguments = arguments_;

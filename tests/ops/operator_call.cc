@@ -71,24 +71,6 @@ Arguments arguments_of(const Operator& op, const Sample& sample) {
   return map_tensors(arguments, [](const Tensor& t) { return cast_copy(t, t.dtype()); });
 }
 
-Arguments map_tensors(const Arguments& arguments, const std::function<Tensor(const Tensor&)>& to) {
-  Arguments mapped;
-  for (const Value& value : arguments) {
-    if (value.is_tensor()) {
-      mapped.emplace_back(to(value.tensor()));
-    } else if (value.is_tensor_list()) {
-      std::vector<Tensor> list;
-      for (const Tensor& tensor : value.tensors()) {
-        list.push_back(tensor.defined() ? to(tensor) : Tensor());
-      }
-      mapped.emplace_back(std::move(list));
-    } else {
-      mapped.push_back(value);
-    }
-  }
-  return mapped;
-}
-
 Tensor cast_copy(const Tensor& tensor, DType dtype) {
   const Tensor copy = empty_strided_tensor(tensor.sizes(), tensor.strides(), dtype);
   if (is_floating(tensor.dtype())) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/dispatch/dispatcher.h"
+#include "core/dispatch/value_tensors.h"
 #include "tests/ops/op_samples.h"
 
 namespace lockstep {
@@ -15,9 +16,6 @@ using Arguments = std::vector<Value>;
 /// All arguments of a sample in schema order, with defaults. Tensors are copies with the sample's
 /// strides, so that a call may write into them.
 Arguments arguments_of(const Operator& op, const Sample& sample);
-
-/// `arguments` with each tensor, alone or in a list, replaced.
-Arguments map_tensors(const Arguments& arguments, const std::function<Tensor(const Tensor&)>& to);
 
 /// The same elements and strides in another dtype.
 Tensor cast_copy(const Tensor& tensor, DType dtype);

@@ -5,6 +5,7 @@
 #include "core/base/environment_flag.h"
 #include "core/base/log_text.h"
 #include "core/base/mutex.h"
+#include "core/dispatch/value_tensors.h"
 #include "core/ops/batching.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
@@ -35,12 +36,7 @@ void note(const Operator& op) {
 /// Argument `i` of sample `b`.
 Value sample_of(const BatchedCall& call, size_t i, int64_t b) {
   if (!call.is_batched(i)) return call.value(i);
-  if (!call.value(i).is_tensor_list()) return Value(call.tensor(i).select(0, b));
-  std::vector<Tensor> list;
-  for (const Tensor& each : call.value(i).tensors()) {
-    list.push_back(each.defined() ? each.select(0, b) : Tensor());
-  }
-  return Value(std::move(list));
+  return map_tensors(call.value(i), [b](const Tensor& each) { return each.select(0, b); });
 }
 
 using Results = SmallVector<Value, 4>;
