@@ -174,15 +174,13 @@ AutocastState with(DeviceType type, bool enabled, DType dtype, bool cache_enable
 }  // namespace
 
 AutocastStateGuard::AutocastStateGuard(const AutocastState& state) noexcept
-    : saved_(detail::autocast_state),
+    : state_(detail::autocast_state, state),
       was_included_(detail::thread_keys.included.has(Key::kAutocast)) {
   ++t_depth;
-  detail::autocast_state = state;
   include_key(is_anywhere_enabled(state));
 }
 
 AutocastStateGuard::~AutocastStateGuard() {
-  detail::autocast_state = saved_;
   include_key(was_included_);
   if (--t_depth == 0) clear_autocast_cache();
 }

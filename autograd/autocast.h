@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/base/scoped_value.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/tensor.h"
 
@@ -49,7 +50,7 @@ class AutocastStateGuard {
   AutocastStateGuard& operator=(const AutocastStateGuard&) = delete;
 
  private:
-  AutocastState saved_;
+  ScopedValue<AutocastState> state_;
   bool was_included_;
 };
 

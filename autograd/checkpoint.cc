@@ -7,8 +7,9 @@
 #include "autograd/saved_tensor.h"
 #include "core/base/check.h"
 #include "core/base/mutex.h"
+#include "core/base/scoped_value.h"
 #include "core/dispatch/thread_state.h"
-#include "core/tensor/generator.h"
+#include "core/tensor/random_state_guard.h"
 
 namespace lockstep {
 
@@ -52,8 +53,7 @@ class RecomputingGuard {
       : thread_(with_modes_of_now(state.thread)),
         autocast_(without_cache(state.autocast)),
         no_vmaps_(0),
-        random_(default_generator().state()),
-        recomputing_(std::exchange(t_recomputing, true)) {
+        recomputing_(t_recomputing, true) {
     for (const VmapLevel& level : state.vmaps) {
       vmaps_.push_back(std::make_unique<VmapLevelGuard>(level.batch, level.randomness));
     }
@@ -61,8 +61,6 @@ class RecomputingGuard {
   }
   ~RecomputingGuard() {
     while (!vmaps_.empty()) vmaps_.pop_back();
-    default_generator().set_state(random_);
-    t_recomputing = recomputing_;
   }
   RecomputingGuard(const RecomputingGuard&) = delete;
   RecomputingGuard& operator=(const RecomputingGuard&) = delete;
@@ -72,8 +70,8 @@ class RecomputingGuard {
   AutocastStateGuard autocast_;
   OuterVmapsGuard no_vmaps_;
   std::vector<std::unique_ptr<VmapLevelGuard>> vmaps_;
-  RandomKey random_;
-  bool recomputing_;
+  RandomStateGuard random_;
+  ScopedValue<bool> recomputing_;
 };
 
 /// Thrown through the function to stop it once no more of its tensors are needed.

@@ -9,6 +9,7 @@
 #include "autograd/graph_run.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
+#include "core/base/scoped_value.h"
 #include "core/base/service_thread.h"
 #include "core/memory/capture_scope.h"
 
@@ -55,12 +56,8 @@ constexpr int kMostNested = 48;
 thread_local constinit int t_nested = 0;
 
 void run_nested(FunctionRef<void()> backward) {
-  struct Level {
-    Level() { ++t_nested; }
-    ~Level() { --t_nested; }
-  };
   if (t_nested < kMostNested) {
-    const Level level;
+    const ScopedValue<int> nested(t_nested, t_nested + 1);
     return backward();
   }
   std::exception_ptr thrown;

@@ -19,12 +19,7 @@ namespace lockstep {
 
 namespace {
 
-/// The run and node that a thread executes; nested backwards form a chain.
-struct Current {
-  GraphRun* run;
-  Node* node;
-};
-thread_local constinit Current t_current{};
+thread_local constinit CurrentNode t_current{};
 
 /// Throws AutogradError unless what a hook made of a gradient can take the gradient's place.
 void check_replacement(const Node& node, const char* hook, const Tensor& before,
@@ -94,11 +89,7 @@ GraphRun& GraphRun::of_this_thread(std::string_view op) {
 
 GraphRun* GraphRun::of_this_thread() noexcept { return t_current.run; }
 
-GraphRun::Inside::Inside(GraphRun* run) noexcept
-    : saved_run_(t_current.run), saved_node_(t_current.node) {
-  t_current = {run, nullptr};
-}
-GraphRun::Inside::~Inside() { t_current = {saved_run_, saved_node_}; }
+GraphRun::Inside::Inside(GraphRun* run) noexcept : current_(t_current, {run, nullptr}) {}
 
 Ref<Node> GraphRun::node_of_this_thread() { return Ref<Node>::share(t_current.node); }
 
@@ -114,7 +105,7 @@ void GraphRun::add_callback(std::function<void()> callback) {
 }
 
 void GraphRun::run_callbacks() {
-  const ScopedValue<Current> current(t_current, {this, nullptr});
+  const ScopedValue<CurrentNode> current(t_current, {this, nullptr});
   for (size_t i = 0;; ++i) {  // callbacks may add callbacks
     std::function<void()> callback;
     {
@@ -264,7 +255,7 @@ void GraphRun::execute(uint32_t at) {
 void GraphRun::execute_here(uint32_t at) {
   const Slot slot = slots_[at];
   Node& node = *slot.node;
-  const ScopedValue<Current> current(t_current, {this, &node});
+  const ScopedValue<CurrentNode> current(t_current, {this, &node});
   // No lock needed: no other thread accesses the gradients of a node that is ready.
   const std::span<Tensor> incoming(gradients_.data() + slot.first_gradient, node.outputs_.size());
   try {

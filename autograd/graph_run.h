@@ -5,6 +5,7 @@
 
 #include "autograd/node.h"
 #include "core/base/mutex.h"
+#include "core/base/scoped_value.h"
 #include "core/dispatch/thread_state.h"
 #include "core/tensor/stream.h"
 
@@ -13,6 +14,13 @@ namespace lockstep {
 struct ActiveCapture;
 
 class DeviceWorker;
+class GraphRun;
+
+/// The run and node that a thread executes; nested backwards form a chain.
+struct CurrentNode {
+  GraphRun* run = nullptr;
+  Node* node = nullptr;
+};
 
 /// One backward through one graph: the engine's working memory and its loop.
 ///
@@ -60,13 +68,9 @@ class GraphRun {
   class Inside {
    public:
     explicit Inside(GraphRun* run) noexcept;
-    ~Inside();
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
 
    private:
-    GraphRun* saved_run_;
-    Node* saved_node_;
+    ScopedValue<CurrentNode> current_;
   };
   /// Returns the node that the calling thread executes, or an empty reference.
   static Ref<Node> node_of_this_thread();

@@ -4,23 +4,20 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
-#include "core/base/scoped_value.h"
 
 namespace lockstep {
 
 SavedTensorHooksGuard::SavedTensorHooksGuard(SavedTensorHooks hooks)
     : hooks_(std::make_shared<const SavedTensorHooks>(std::move(hooks))),
-      outer_(std::exchange(detail::saved_tensor_hooks, this)) {}
-
-SavedTensorHooksGuard::~SavedTensorHooksGuard() { detail::saved_tensor_hooks = outer_; }
+      innermost_(detail::saved_tensor_hooks, this) {}
 
 PackedTensor::PackedTensor(const Tensor& tensor)
     : hooks(detail::saved_tensor_hooks->hooks_),
       sizes(tensor.impl()->sizes),
       dtype(tensor.dtype()),
       device(tensor.device()) {
-  const ScopedValue<const SavedTensorHooksGuard*> outer(detail::saved_tensor_hooks,
-                                                        detail::saved_tensor_hooks->outer_);
+  const ScopedValue<const SavedTensorHooksGuard*> outer(
+      detail::saved_tensor_hooks, detail::saved_tensor_hooks->innermost_.outer());
   const NoGradGuard no_grad;
   const uint32_t before = tensor.version();
   data = hooks->pack(tensor);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "autograd/node.h"
+#include "core/base/scoped_value.h"
 
 namespace lockstep {
 
@@ -26,14 +27,11 @@ struct SavedTensorHooks {
 class SavedTensorHooksGuard {
  public:
   explicit SavedTensorHooksGuard(SavedTensorHooks hooks);
-  ~SavedTensorHooksGuard();
-  SavedTensorHooksGuard(const SavedTensorHooksGuard&) = delete;
-  SavedTensorHooksGuard& operator=(const SavedTensorHooksGuard&) = delete;
 
  private:
   friend struct PackedTensor;
   std::shared_ptr<const SavedTensorHooks> hooks_;
-  const SavedTensorHooksGuard* outer_;
+  ScopedValue<const SavedTensorHooksGuard*> innermost_;
 };
 
 namespace detail {

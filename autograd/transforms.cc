@@ -3,6 +3,7 @@
 #include "autograd/batched_tensor.h"
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
+#include "core/base/scoped_value.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/view.h"
 
@@ -11,13 +12,6 @@ namespace lockstep {
 namespace {
 
 thread_local constinit int t_running = 0;
-
-struct RunningGuard {
-  RunningGuard() { ++t_running; }
-  ~RunningGuard() { --t_running; }
-  RunningGuard(const RunningGuard&) = delete;
-  RunningGuard& operator=(const RunningGuard&) = delete;
-};
 
 /// An input of the function, batched at every level, and the leaf behind all levels.
 struct Leaf {
@@ -67,7 +61,7 @@ ValueAndGradients value_and_gradients(const TensorFunction& function, TensorList
   }
   ValueAndGradients result;
   {
-    const RunningGuard running;
+    const ScopedValue<int> running(t_running, t_running + 1);
     result.value = function(given);
   }
   check_value(result.value);

@@ -17,6 +17,7 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
+#include "core/tensor/random_state_guard.h"
 #include "dist/group/process_group.h"
 #include "nn/statistics_log.h"
 #include "train/arithmetic.h"
@@ -347,7 +348,7 @@ std::string Trainer::find_non_finite(const StepInFlight& step) {
     return non_finite_sums(trained_parameters(task_->model()), reducer_->gradients());
   NonFiniteSearch search(trained_parameters(task_->model()),
                          settings_.batch_size / settings_.share.micro_batch_size);
-  const RandomKey random_state = default_generator().state();
+  const RandomStateGuard random_state_stays;
   try {
     const std::vector<Tensor> parameters = task_->model().parameters();
     const nn::StatisticsLog running_statistics_stay(task_->model());
@@ -362,7 +363,6 @@ std::string Trainer::find_non_finite(const StepInFlight& step) {
   } catch (const std::exception& error) {
     search.give_up(error.what());  // the other ranks wait for what this one has found
   }
-  default_generator().set_state(random_state);
   return search.conclusion(group_);
 }
 

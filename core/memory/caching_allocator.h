@@ -5,8 +5,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/base/scoped_value.h"
 #include "core/device/device_memory.h"
 #include "core/memory/options.h"
 #include "core/memory/snapshot.h"
@@ -137,13 +139,9 @@ class CachingAllocator final : public Allocator {
 class PoolGuard {
  public:
   PoolGuard(CachingAllocator& allocator, PoolId pool);
-  ~PoolGuard();
-  PoolGuard(const PoolGuard&) = delete;
-  PoolGuard& operator=(const PoolGuard&) = delete;
 
  private:
-  CachingAllocator* saved_allocator_;
-  PoolId saved_pool_;
+  ScopedValue<std::pair<CachingAllocator*, PoolId>> pool_;
 };
 
 /// The caching allocator of a device. Throws DeviceError if the device has another allocator.

@@ -199,12 +199,8 @@ std::vector<Block> CachingAllocator::restore(PoolId pool, const PoolState& state
 }
 
 PoolGuard::PoolGuard(CachingAllocator& allocator, PoolId pool)
-    : saved_allocator_(CachingAllocator::State::thread_pool.first),
-      saved_pool_(CachingAllocator::State::thread_pool.second) {
+    : pool_(CachingAllocator::State::thread_pool, {&allocator, pool}) {
   allocator.live_blocks(pool);  // throws if there is no such pool
-  CachingAllocator::State::thread_pool = {&allocator, pool};
 }
-
-PoolGuard::~PoolGuard() { CachingAllocator::State::thread_pool = {saved_allocator_, saved_pool_}; }
 
 }  // namespace lockstep

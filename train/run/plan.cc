@@ -7,7 +7,7 @@
 #include "core/base/check.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/allocator.h"
-#include "core/tensor/generator.h"
+#include "core/tensor/random_state_guard.h"
 #include "train/build.h"
 #include "train/gradient_options.h"
 #include "train/precision.h"
@@ -16,18 +16,6 @@
 namespace lockstep::train {
 
 namespace {
-
-/// Restores the thread's default generator at the end of the scope.
-class GeneratorGuard {
- public:
-  GeneratorGuard() : saved_(default_generator().state()) {}
-  ~GeneratorGuard() { default_generator().set_state(saved_); }
-  GeneratorGuard(const GeneratorGuard&) = delete;
-  GeneratorGuard& operator=(const GeneratorGuard&) = delete;
-
- private:
-  RandomKey saved_;
-};
 
 /// Fills in the share of the last rank, which has the most micro-batches.
 RunPlan plan_of(const config::TrainConfig& train, int64_t ranks) {
@@ -138,7 +126,7 @@ PlannedModel planned_model(const config::RunConfig& config, int64_t rows) {
 RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
                  const std::function<PlannedModel(int64_t rows)>& build) {
   RunPlan plan = plan_of(config.train(), ranks);
-  const GeneratorGuard same_generator;
+  const RandomStateGuard same_generator;
   const DefaultDeviceGuard on_meta(kMeta);
   Allocator& memory = allocator(kMeta);
   const int64_t before = memory.stats().allocated;

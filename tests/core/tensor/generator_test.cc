@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/tensor/random_state_guard.h"
 
 namespace lockstep {
 namespace {
@@ -60,6 +61,19 @@ TEST(Generator, RefusesPositionsThatDoNotFitTheCounter) {
   EXPECT_THROW(generator.set_position(0, Generator::kMaxMicroBatches), IndexError);
   generator.set_state({.seed = 0, .step = 0, .micro_batch = 0, .call = Generator::kMaxCalls});
   EXPECT_THROW(generator.next_call(), IndexError);
+}
+
+TEST(Generator, AGuardRestoresTheDefaultAlsoAfterAnException) {
+  manual_seed(5);
+  default_generator().next_call();
+  const RandomKey before = default_generator().state();
+  try {
+    const RandomStateGuard guard;
+    manual_seed(6);
+    throw Error("[test] thrown");
+  } catch (const Error&) {
+  }
+  EXPECT_EQ(default_generator().state(), before);
 }
 
 TEST(Generator, EachThreadHasItsOwnDefault) {
