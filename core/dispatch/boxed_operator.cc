@@ -3,6 +3,7 @@
 #include "core/base/check.h"
 #include "core/device/copies.h"
 #include "core/dispatch/forms.h"
+#include "core/dispatch/packed_launch.h"
 #include "core/dispatch/value_tensors.h"
 #include "core/tensor/inference_tensor.h"
 
@@ -267,6 +268,7 @@ void run_dynamic_kernel(const Operator& op, Key backend, Strides strides,
       0,  strides};
   const PackedArguments packed(preparation, arguments);
   const KernelScope scope(preparation.device);
+  structured::note_packed_launch(op, preparation.device, {}, packed.get());
   kernel({op, backend, preparation.device, {}, packed.get(), data});
   finish_launch(op);
 }

@@ -1,6 +1,7 @@
 #include "core/dispatch/run_kernel.h"
 
 #include "core/dispatch/dispatcher.h"
+#include "core/dispatch/packed_launch.h"
 
 namespace lockstep::structured {
 
@@ -35,8 +36,10 @@ void run_packed(const Preparation& preparation, std::span<const Out* const> outs
   const Operator& root = preparation.op.root();
   const Key backend = preparation.backend;
   const KernelScope scope(preparation.device);
+  note_packed_launch(preparation.op, preparation.device, outs, arguments);
   root.packed_kernel(backend)(
       {preparation.op, backend, preparation.device, outs, arguments, root.kernel_data(backend)});
+  if (is_asynchronous(preparation.device.type)) finish_launch(preparation.op);
 }
 
 }  // namespace lockstep::structured

@@ -2,6 +2,8 @@
 
 #include "core/plugin/plugin.h"
 
+#include <gmock/gmock.h>
+
 #include <chrono>
 #include <string>
 #include <thread>
@@ -130,6 +132,25 @@ TEST(CudaPlugin, ItsScratchIsOfTheDevicesAllocatorAndGoesBack) {
   const int64_t on_cpu = allocator(kCPU).stats().allocated;
   expect_error<Error>([&] { call_op("gpu::takes_and_throws", {empty({2})}); }, "changed its mind");
   EXPECT_EQ(allocator(kCPU).stats().allocated, on_cpu);
+}
+
+TEST(CudaPlugin, TheSanitizerSeesWhatItsKernelsUse) {
+  const Plugin plugin = load_library(built_plugin("rms_normalize"));
+  std::vector<std::string> reports;
+  stream_sanitizer::set_report_handler([&](const std::string& text) { reports.push_back(text); });
+  stream_sanitizer::enable(true);
+  const Tensor x = full({64}, 3, {DType::kF32, kGpu});
+  const Stream side = get_stream_from_pool(kGpu);
+  {
+    const StreamGuard guard(side);
+    (void)call_op("my::rms_normalize", {x, 0.0});
+  }
+  stream_sanitizer::enable(false);
+  stream_sanitizer::set_report_handler({});
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_THAT(reports[0],
+              ::testing::HasSubstr("[my::rms_normalize] on " + to_string(side) + " reads memory"));
+  synchronize(kGpu);
 }
 
 TEST(CudaPlugin, LaunchesThatCannotBeAreErrorsOfTheOperator) {
