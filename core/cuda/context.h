@@ -30,7 +30,7 @@ class Context {
   const int index_;
   const uint32_t forks_ = fork_count();
   CUdevice device_ = 0;
-  Mutex mutex_;
+  Mutex mutex_;  ///< held to create the context
   std::atomic<CUcontext> context_ = nullptr;
 };
 

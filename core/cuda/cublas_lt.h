@@ -62,7 +62,7 @@ class CublasLtLibrary : public LazyLibrary<CublasLt> {
   void check(cublasStatus_t status, const char* function);
 
  private:
-  Mutex mutex_;
+  Mutex mutex_;  ///< held to create a handle
   std::array<std::atomic<cublasLtHandle_t>, kMaxDevices> handles_{};
 };
 

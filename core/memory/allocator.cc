@@ -24,7 +24,7 @@ constinit std::array<std::atomic<Allocator*>, kDeviceTypes> g_allocators{};
 /// Caching allocators of single devices. Leaked on purpose: tensors with static storage duration
 /// may be freed after any static destructor.
 constinit std::array<std::atomic<CachingAllocator*>, kDeviceTypes * kMaxDevices> g_caching{};
-constinit SpinLock g_making;
+constinit SpinLock g_making;  ///< held to add to g_caching
 
 std::atomic<CachingAllocator*>& slot(Device device) {
   return g_caching[static_cast<size_t>(device.type) * kMaxDevices +

@@ -130,7 +130,7 @@ class ChunkTable {
 
   std::array<std::atomic<Chunk*>, kPages> pages_{};
   std::atomic<uint32_t> made_ = 0;
-  SpinLock lock_;
+  SpinLock lock_;  ///< held to make records; `find` reads without it
 };
 
 }  // namespace lockstep

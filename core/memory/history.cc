@@ -18,8 +18,8 @@ int64_t now_us() {
 
 const std::string* intern(std::string_view module) {
   static SpinLock lock;
-  static auto* const modules = new std::set<std::string, std::less<>>;  // leaked: blocks may
-                                                                        // outlive static objects
+  // Leaked: blocks may outlive static objects.
+  static auto* const modules LS_PT_GUARDED_BY(lock) = new std::set<std::string, std::less<>>;
   const MutexLock guard(lock);
   const auto found = modules->find(module);
   return found != modules->end() ? &*found : &*modules->emplace(module).first;

@@ -18,7 +18,7 @@ constexpr uint32_t kOldestVersion = 1;
 /// A copy of the path that is never freed: records of unloaded operators still refer to it.
 const char* interned(const std::string& path) {
   static Mutex mutex;
-  static auto* const paths = new std::set<std::string>();
+  static auto* const paths LS_PT_GUARDED_BY(mutex) = new std::set<std::string>();
   const MutexLock lock(mutex);
   return paths->insert(path).first->c_str();
 }

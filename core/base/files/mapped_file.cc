@@ -16,6 +16,7 @@
 
 #include "core/base/check.h"
 #include "core/base/files/regular_file.h"
+#include "core/base/mutex.h"
 
 namespace lockstep {
 namespace {
@@ -39,7 +40,7 @@ struct GuardedMapping {
 /// All mappings: a handler can neither lock nor allocate, so their number is limited.
 struct GuardedMappings {
   static constexpr size_t kMost = 16384;
-  std::mutex mutex;  ///< of threads that map and unmap
+  Mutex mutex;  ///< held to change `all` and `highest`; the handler reads them without it
   std::array<GuardedMapping, kMost> all;
   std::atomic<size_t> highest = 0;  ///< those from here on were never used
   struct sigaction before {};
@@ -96,7 +97,7 @@ GuardedMapping& add_mapping(void* address, size_t size, const std::filesystem::p
   static std::once_flag installed;
   std::call_once(installed, install_handler);
   GuardedMappings& known = mappings();
-  const std::lock_guard lock(known.mutex);
+  const MutexLock lock(known.mutex);
   auto* free = std::ranges::find_if(
       known.all, [](const GuardedMapping& mapping) { return mapping.begin == nullptr; });
   LS_CHECK(free != known.all.end(), DataError, "[map] {}: more than {} files are mapped.",
@@ -116,7 +117,7 @@ void remove_mapping(GuardedMapping& mapping) {
   void* address = mapping.begin;
   const size_t size = mapping.size.exchange(0);
   ::munmap(address, size);
-  const std::lock_guard lock(mappings().mutex);
+  const MutexLock lock(mappings().mutex);
   mapping.begin = nullptr;
 }
 
