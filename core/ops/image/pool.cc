@@ -4,25 +4,81 @@
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
-#include "core/ops/factory/write_results.h"
 #include "core/ops/image/pool_rules.h"
-#include "core/ops/index/index.h"
+#include "core/ops/image/with_height.h"
 #include "core/ops/view/view.h"
 
 namespace lockstep {
 
+namespace rules {
 namespace {
 
-using TwoTensors = std::tuple<Tensor, Tensor>;
+void check_divisor(std::string_view op, std::optional<int64_t> divisor_override) {
+  LS_CHECK(divisor_override.value_or(1) != 0, ShapeError, "[{}] divisor_override must not be zero.",
+           op);
+}
+
+template <int kSpatial>
+Outputs avg_pool(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
+                 bool ceil_mode, bool, std::optional<int64_t> divisor_override) {
+  constexpr std::string_view kName = kSpatial == 2 ? "avg_pool2d" : "avg_pool3d";
+  check_divisor(kName, divisor_override);
+  const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, {1});
+  return like_input(pooled_sizes(kName, self, kSpatial, w, ceil_mode), self, kSpatial == 2);
+}
+
+template <int kSpatial>
+Outputs avg_pool_backward(const Tensor& grad_output, const Tensor& self, IntList kernel_size,
+                          IntList stride, IntList padding, bool ceil_mode, bool,
+                          std::optional<int64_t> divisor_override) {
+  constexpr std::string_view kName = kSpatial == 2 ? "avg_pool2d_backward" : "avg_pool3d_backward";
+  check_divisor(kName, divisor_override);
+  const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, {1});
+  check_gradient(kName, grad_output, self, pooled_sizes(kName, self, kSpatial, w, ceil_mode));
+  return like_input(self.sizes(), self, kSpatial == 2);
+}
+
+template <int kSpatial>
+Outputs adaptive_avg_pool(const Tensor& self, IntList output_size) {
+  constexpr std::string_view kName = kSpatial == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
+  check_input(kName, self, kSpatial);
+  LS_CHECK(is_floating(self.dtype()), DTypeError, "[{}] expected a floating input, got {}.", kName,
+           to_string(self.dtype()));
+  if (kSpatial == 3) check_not_empty(kName, self, kSpatial);
+  const Dims wanted = each(kName, "output_size", output_size, kSpatial, 0);
+  Dims sizes = to_dims(self.sizes());
+  for (size_t i = 0; i < kSpatial; ++i) {
+    int64_t& size = sizes[sizes.size() - kSpatial + i];
+    LS_CHECK(size > 0, ShapeError, "[{}] expected spatial dimensions that are not empty, got {}.",
+             kName, self.shape());
+    size = wanted[i];
+  }
+  return like_input(sizes, self, kSpatial == 2);
+}
+
+template <int kSpatial>
+Outputs adaptive_avg_pool_backward(const Tensor& grad_output, const Tensor& self) {
+  constexpr std::string_view kName =
+      kSpatial == 2 ? "adaptive_avg_pool2d_backward" : "adaptive_avg_pool3d_backward";
+  check_input(kName, self, kSpatial);
+  Dims sizes = to_dims(self.sizes());
+  LS_CHECK(grad_output.dim() == self.dim(), ShapeError,
+           "[{}] expected a gradient with as many dimensions as the input, got {} and {}.", kName,
+           grad_output.shape(), self.shape());
+  for (size_t i = sizes.size() - kSpatial; i < sizes.size(); ++i) sizes[i] = grad_output.sizes()[i];
+  check_gradient(kName, grad_output, self, sizes);
+  return like_input(self.sizes(), self, kSpatial == 2);
+}
+
+}  // namespace
+}  // namespace rules
+
+namespace {
+
 using AvgPool = Tensor(const Tensor&, IntList, IntList, IntList, bool, bool,
                        std::optional<int64_t>);
 using AvgPoolBackward = Tensor(const Tensor&, const Tensor&, IntList, IntList, IntList, bool, bool,
                                std::optional<int64_t>);
-using MaxPool = Tensor(const Tensor&, IntList, IntList, IntList, IntList, bool);
-using MaxPoolWithIndices = TwoTensors(const Tensor&, IntList, IntList, IntList, IntList, bool);
-using MaxPoolBackward = Tensor(const Tensor&, const Tensor&, IntList, IntList, IntList, IntList,
-                               bool, const Tensor&);
-
 /// The derivative of average pooling, computed by the operator `backward`.
 template <AvgPoolBackward* backward>
 Gradients mean_gradient(VjpContext& ctx, const Tensor& grad) {
@@ -43,40 +99,6 @@ Gradients mean_of_gradient(VjpContext& ctx, const Tensor& grad) {
                        ctx.argument<std::optional<int64_t>>(7));
       },
       [] { return Tensor(); });
-}
-
-template <MaxPoolBackward* backward>
-Gradients max_gradient(VjpContext& ctx, const Tensor& grad) {
-  return ctx.gradients([&] {
-    return backward(grad, ctx.saved(0), ctx.argument<IntList>(1), ctx.argument<IntList>(2),
-                    ctx.argument<IntList>(3), ctx.argument<IntList>(4), ctx.argument<bool>(5),
-                    ctx.saved(1));
-  });
-}
-
-/// The derivative of max pooling's backward: the elements of `grad` at the saved indices.
-template <int kSpatial>
-Gradients taken_of_gradient(VjpContext& ctx, const Tensor& grad) {
-  const Tensor& indices = ctx.saved(0);
-  return ctx.gradients(
-      [&] {
-        return gather(grad.flatten(-kSpatial), -1, indices.flatten(-kSpatial))
-            .view(indices.sizes());
-      },
-      [] { return Tensor(); }, [] { return Tensor(); });
-}
-
-/// Turns a list for 1d pooling into one for 2d pooling over a first dimension of size 1, for which
-/// it holds `otherwise`.
-Dims with_height(IntList list, int64_t otherwise) {
-  if (list.empty()) return {};
-  return {otherwise, list[0]};
-}
-Tensor with_height(std::string_view op, const Tensor& self) {
-  LS_CHECK(self.dim() == 2 || self.dim() == 3, ShapeError,
-           "[{}] expected input [channels, length] or [batch, channels, length], got shape {}.", op,
-           self.shape());
-  return self.unsqueeze(-2);
 }
 
 }  // namespace
@@ -167,138 +189,6 @@ LS_OP(avg_pool1d_out,
       return clone_out(
           out, op_avg_pool1d(self, kernel_size, stride, padding, ceil_mode, count_include_pad));
     });
-
-LS_OP(max_pool2d_with_indices, MaxPoolWithIndices,
-      "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
-      "padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
-    .doc("Largest elements of windows over two spatial dimensions, and their indices.")
-    .structured(rules::max_pool<2>)
-    .batching(batching::images_2d)
-    .saves({"self", "output1"})
-    .differentiable_outputs(1)
-    .derivative(max_gradient<max_pool2d_with_indices_backward>);
-TwoTensors max_pool2d_with_indices(const Tensor& self, IntList kernel_size, IntList stride,
-                                   IntList padding, IntList dilation, bool ceil_mode) {
-  return op_max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode);
-}
-
-LS_OP(max_pool2d_with_indices_out,
-      TwoTensors(const Tensor&, IntList, IntList, IntList, IntList, bool, const Tensor&,
-                 const Tensor&),
-      "max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
-      "padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) "
-      "-> (Tensor(a!), Tensor(b!))")
-    .doc("max_pool2d_with_indices, written into out and indices.")
-    .composite([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
-                  IntList dilation, bool ceil_mode, const Tensor& out, const Tensor& indices) {
-      return write_results(
-          op_max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode), out,
-          indices);
-    });
-
-LS_OP(max_pool2d_with_indices_backward, MaxPoolBackward,
-      "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, "
-      "int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor")
-    .doc("Gradient of max_pool2d_with_indices' input.")
-    .structured(rules::max_pool_backward<2>)
-    .batching(batching::images_2d)
-    .out("grad_input")
-    .saves({"indices"})
-    .derivative(taken_of_gradient<2>);
-Tensor max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor& self,
-                                        IntList kernel_size, IntList stride, IntList padding,
-                                        IntList dilation, bool ceil_mode, const Tensor& indices) {
-  return op_max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding,
-                                             dilation, ceil_mode, indices);
-}
-
-LS_OP(max_pool3d_with_indices, MaxPoolWithIndices,
-      "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
-      "padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
-    .doc("Largest elements of windows over three spatial dimensions, and their indices.")
-    .structured(rules::max_pool<3>)
-    .batching(batching::images_3d)
-    .saves({"self", "output1"})
-    .differentiable_outputs(1)
-    .derivative(max_gradient<max_pool3d_with_indices_backward>);
-TwoTensors max_pool3d_with_indices(const Tensor& self, IntList kernel_size, IntList stride,
-                                   IntList padding, IntList dilation, bool ceil_mode) {
-  return op_max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode);
-}
-
-LS_OP(max_pool3d_with_indices_out,
-      TwoTensors(const Tensor&, IntList, IntList, IntList, IntList, bool, const Tensor&,
-                 const Tensor&),
-      "max_pool3d_with_indices.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
-      "padding=0, int[3] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) "
-      "-> (Tensor(a!), Tensor(b!))")
-    .doc("max_pool3d_with_indices, written into out and indices.")
-    .composite([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
-                  IntList dilation, bool ceil_mode, const Tensor& out, const Tensor& indices) {
-      return write_results(
-          op_max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode), out,
-          indices);
-    });
-
-LS_OP(max_pool3d_with_indices_backward, MaxPoolBackward,
-      "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, "
-      "int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor")
-    .doc("Gradient of max_pool3d_with_indices' input.")
-    .structured(rules::max_pool_backward<3>)
-    .batching(batching::images_3d)
-    .out("grad_input")
-    .saves({"indices"})
-    .derivative(taken_of_gradient<3>);
-Tensor max_pool3d_with_indices_backward(const Tensor& grad_output, const Tensor& self,
-                                        IntList kernel_size, IntList stride, IntList padding,
-                                        IntList dilation, bool ceil_mode, const Tensor& indices) {
-  return op_max_pool3d_with_indices_backward(grad_output, self, kernel_size, stride, padding,
-                                             dilation, ceil_mode, indices);
-}
-
-LS_OP(max_pool1d, MaxPool,
-      "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
-      "dilation=1, bool ceil_mode=False) -> Tensor")
-    .doc("Largest elements of windows over one spatial dimension.")
-    .composite([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
-                  IntList dilation, bool ceil_mode) {
-      return max_pool2d(with_height("max_pool1d", self), with_height(kernel_size, 1),
-                        with_height(stride, 1), with_height(padding, 0), with_height(dilation, 1),
-                        ceil_mode)
-          .squeeze(-2);
-    });
-Tensor max_pool1d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
-                  IntList dilation, bool ceil_mode) {
-  return op_max_pool1d(self, kernel_size, stride, padding, dilation, ceil_mode);
-}
-
-LS_OP(max_pool2d, MaxPool,
-      "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
-      "dilation=1, bool ceil_mode=False) -> Tensor")
-    .doc("Largest elements of windows over two spatial dimensions.")
-    .composite([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
-                  IntList dilation, bool ceil_mode) {
-      return std::get<0>(
-          max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
-    });
-Tensor max_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
-                  IntList dilation, bool ceil_mode) {
-  return op_max_pool2d(self, kernel_size, stride, padding, dilation, ceil_mode);
-}
-
-LS_OP(max_pool3d, MaxPool,
-      "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
-      "dilation=1, bool ceil_mode=False) -> Tensor")
-    .doc("Largest elements of windows over three spatial dimensions.")
-    .composite([](const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
-                  IntList dilation, bool ceil_mode) {
-      return std::get<0>(
-          max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
-    });
-Tensor max_pool3d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
-                  IntList dilation, bool ceil_mode) {
-  return op_max_pool3d(self, kernel_size, stride, padding, dilation, ceil_mode);
-}
 
 using AdaptivePool = Tensor(const Tensor&, IntList);
 using AdaptivePoolBackward = Tensor(const Tensor&, const Tensor&);

@@ -8,13 +8,30 @@ namespace lockstep::rules {
 
 namespace {
 
-/// Arguments of a pooling, one number per spatial dimension.
-struct Windows {
-  Dims kernel;
-  Dims stride;
-  Dims padding;
-  Dims dilation;
-};
+/// Number of windows along a dimension.
+int64_t count_windows(std::string_view op, int64_t size, int64_t kernel, int64_t stride,
+                      int64_t padding, int64_t dilation, bool ceil_mode) {
+  const CheckedInt reach = CheckedInt(op, dilation) * (kernel - 1) + 1;
+  const int64_t room = (CheckedInt(op, padding) * 2 + size - reach).value();
+  if (!ceil_mode) return room < 0 ? 0 : room / stride + 1;
+  if (room < -(stride - 1)) return 0;
+  const int64_t count = room / stride + (room % stride > 0 ? 1 : 0) + 1;
+  // The last window must begin inside the input or the padding before it.
+  return count > 1 && (size + padding - 1) / stride < count - 1 ? count - 1 : count;
+}
+
+/// Whether every window reads at least one element; false if dilation skips the whole input.
+bool every_window_has_a_place(int64_t size, int64_t count, int64_t stride, int64_t padding,
+                              int64_t dilation) {
+  for (int64_t o = 0; o < count; ++o) {
+    const int64_t start = o * stride - padding;
+    const int64_t first = start < 0 ? start + (-start + dilation - 1) / dilation * dilation : start;
+    if (first >= size) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 Dims each(std::string_view op, std::string_view name, IntList list, size_t spatial, int64_t least) {
   LS_CHECK(list.size() == 1 || list.size() == spatial, ShapeError,
@@ -42,29 +59,6 @@ Windows windows(std::string_view op, size_t spatial, IntList kernel_size, IntLis
   return w;
 }
 
-/// Number of windows along a dimension.
-int64_t count_windows(std::string_view op, int64_t size, int64_t kernel, int64_t stride,
-                      int64_t padding, int64_t dilation, bool ceil_mode) {
-  const CheckedInt reach = CheckedInt(op, dilation) * (kernel - 1) + 1;
-  const int64_t room = (CheckedInt(op, padding) * 2 + size - reach).value();
-  if (!ceil_mode) return room < 0 ? 0 : room / stride + 1;
-  if (room < -(stride - 1)) return 0;
-  const int64_t count = room / stride + (room % stride > 0 ? 1 : 0) + 1;
-  // The last window must begin inside the input or the padding before it.
-  return count > 1 && (size + padding - 1) / stride < count - 1 ? count - 1 : count;
-}
-
-/// Whether every window reads at least one element; false if dilation skips the whole input.
-bool every_window_has_a_place(int64_t size, int64_t count, int64_t stride, int64_t padding,
-                              int64_t dilation) {
-  for (int64_t o = 0; o < count; ++o) {
-    const int64_t start = o * stride - padding;
-    const int64_t first = start < 0 ? start + (-start + dilation - 1) / dilation * dilation : start;
-    if (first >= size) return false;
-  }
-  return true;
-}
-
 void check_input(std::string_view op, const Tensor& self, size_t spatial) {
   const auto rank = static_cast<size_t>(self.dim());
   LS_CHECK(rank == spatial + 1 || rank == spatial + 2, ShapeError,
@@ -74,7 +68,6 @@ void check_input(std::string_view op, const Tensor& self, size_t spatial) {
   LS_CHECK(self.dtype() != DType::kBool, DTypeError, "[{}] expected numbers, got bool.", op);
 }
 
-/// Checks that only the batch has size 0.
 void check_not_empty(std::string_view op, const Tensor& self, size_t spatial) {
   for (int64_t d = self.dim() - static_cast<int64_t>(spatial) - 1; d < self.dim(); ++d) {
     LS_CHECK(self.size(d) > 0, ShapeError,
@@ -118,112 +111,10 @@ void check_gradient(std::string_view op, const Tensor& grad_output, const Tensor
            to_string(self.dtype()), to_string(grad_output.dtype()));
 }
 
-/// A result in the input's memory format if `keeps_format`; ATen's averages over three dimensions
-/// are always row-major.
-Outputs like_input(IntList sizes, const Tensor& self, bool keeps_format = true) {
+Outputs like_input(IntList sizes, const Tensor& self, bool keeps_format) {
   Outputs outputs = one(sizes, self.dtype());
   if (keeps_format) keep_format(outputs.specs[0], self);
   return outputs;
 }
-
-void check_divisor(std::string_view op, std::optional<int64_t> divisor_override) {
-  LS_CHECK(divisor_override.value_or(1) != 0, ShapeError, "[{}] divisor_override must not be zero.",
-           op);
-}
-
-}  // namespace
-
-template <int kSpatial>
-Outputs avg_pool(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
-                 bool ceil_mode, bool, std::optional<int64_t> divisor_override) {
-  constexpr std::string_view kName = kSpatial == 2 ? "avg_pool2d" : "avg_pool3d";
-  check_divisor(kName, divisor_override);
-  const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, {1});
-  return like_input(pooled_sizes(kName, self, kSpatial, w, ceil_mode), self, kSpatial == 2);
-}
-
-template <int kSpatial>
-Outputs avg_pool_backward(const Tensor& grad_output, const Tensor& self, IntList kernel_size,
-                          IntList stride, IntList padding, bool ceil_mode, bool,
-                          std::optional<int64_t> divisor_override) {
-  constexpr std::string_view kName = kSpatial == 2 ? "avg_pool2d_backward" : "avg_pool3d_backward";
-  check_divisor(kName, divisor_override);
-  const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, {1});
-  check_gradient(kName, grad_output, self, pooled_sizes(kName, self, kSpatial, w, ceil_mode));
-  return like_input(self.sizes(), self, kSpatial == 2);
-}
-
-template <int kSpatial>
-Outputs max_pool(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
-                 IntList dilation, bool ceil_mode) {
-  constexpr std::string_view kName = kSpatial == 2 ? "max_pool2d" : "max_pool3d";
-  const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, dilation);
-  const Dims sizes = pooled_sizes(kName, self, kSpatial, w, ceil_mode);
-  Outputs outputs = like_input(sizes, self);
-  outputs.specs.push_back(outputs.specs[0]);
-  outputs.specs[1].dtype = DType::kI64;
-  return outputs;
-}
-
-template <int kSpatial>
-Outputs max_pool_backward(const Tensor& grad_output, const Tensor& self, IntList kernel_size,
-                          IntList stride, IntList padding, IntList dilation, bool ceil_mode,
-                          const Tensor& indices) {
-  constexpr std::string_view kName = kSpatial == 2 ? "max_pool2d_backward" : "max_pool3d_backward";
-  const Windows w = windows(kName, kSpatial, kernel_size, stride, padding, dilation);
-  const Dims sizes = pooled_sizes(kName, self, kSpatial, w, ceil_mode);
-  check_gradient(kName, grad_output, self, sizes);
-  LS_CHECK(same(indices.sizes(), sizes), ShapeError, "[{}] expected indices of shape {}, got {}.",
-           kName, to_string(sizes), to_string(indices));
-  LS_CHECK(indices.dtype() == DType::kI64, DTypeError, "[{}] expected int64 indices, got {}.",
-           kName, to_string(indices));
-  return like_input(self.sizes(), self);
-}
-
-template <int kSpatial>
-Outputs adaptive_avg_pool(const Tensor& self, IntList output_size) {
-  constexpr std::string_view kName = kSpatial == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
-  check_input(kName, self, kSpatial);
-  LS_CHECK(is_floating(self.dtype()), DTypeError, "[{}] expected a floating input, got {}.", kName,
-           to_string(self.dtype()));
-  if (kSpatial == 3) check_not_empty(kName, self, kSpatial);
-  const Dims wanted = each(kName, "output_size", output_size, kSpatial, 0);
-  Dims sizes = to_dims(self.sizes());
-  for (size_t i = 0; i < kSpatial; ++i) {
-    int64_t& size = sizes[sizes.size() - kSpatial + i];
-    LS_CHECK(size > 0, ShapeError, "[{}] expected spatial dimensions that are not empty, got {}.",
-             kName, self.shape());
-    size = wanted[i];
-  }
-  return like_input(sizes, self, kSpatial == 2);
-}
-
-template <int kSpatial>
-Outputs adaptive_avg_pool_backward(const Tensor& grad_output, const Tensor& self) {
-  constexpr std::string_view kName =
-      kSpatial == 2 ? "adaptive_avg_pool2d_backward" : "adaptive_avg_pool3d_backward";
-  check_input(kName, self, kSpatial);
-  Dims sizes = to_dims(self.sizes());
-  LS_CHECK(grad_output.dim() == self.dim(), ShapeError,
-           "[{}] expected a gradient with as many dimensions as the input, got {} and {}.", kName,
-           grad_output.shape(), self.shape());
-  for (size_t i = sizes.size() - kSpatial; i < sizes.size(); ++i) sizes[i] = grad_output.sizes()[i];
-  check_gradient(kName, grad_output, self, sizes);
-  return like_input(self.sizes(), self, kSpatial == 2);
-}
-
-#define LS_POOL_RULES(spatial)                                                                 \
-  template Outputs avg_pool<spatial>(const Tensor&, IntList, IntList, IntList, bool, bool,     \
-                                     std::optional<int64_t>);                                  \
-  template Outputs avg_pool_backward<spatial>(const Tensor&, const Tensor&, IntList, IntList,  \
-                                              IntList, bool, bool, std::optional<int64_t>);    \
-  template Outputs max_pool<spatial>(const Tensor&, IntList, IntList, IntList, IntList, bool); \
-  template Outputs max_pool_backward<spatial>(const Tensor&, const Tensor&, IntList, IntList,  \
-                                              IntList, IntList, bool, const Tensor&);          \
-  template Outputs adaptive_avg_pool<spatial>(const Tensor&, IntList);                         \
-  template Outputs adaptive_avg_pool_backward<spatial>(const Tensor&, const Tensor&)
-LS_POOL_RULES(2);
-LS_POOL_RULES(3);
-#undef LS_POOL_RULES
 
 }  // namespace lockstep::rules
