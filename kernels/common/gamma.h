@@ -6,6 +6,14 @@
 
 #include "core/base/host_device.h"
 
+// Marks a large function that nvcc does not inline: `ptxas` took half a minute for the copies of
+// polygamma in all kernels.
+#if defined(__CUDACC__)
+#define LS_ONE_COPY __noinline__ LS_HOST_DEVICE
+#else
+#define LS_ONE_COPY
+#endif
+
 namespace lockstep {
 
 namespace detail {
@@ -15,7 +23,7 @@ inline constexpr double kPi = 3.14159265358979323846;
 /// Hurwitz zeta function, the sum over k >= 0 of (q + k)^-s, for s >= 2 and q > 0: the first terms
 /// are summed directly, the rest by the Euler-Maclaurin formula (Johansson 2015, "Rigorous
 /// high-precision computation of the Hurwitz zeta function").
-LS_HOST_DEVICE inline double zeta_of_positive(double s, double q) {
+LS_ONE_COPY inline double zeta_of_positive(double s, double q) {
   // B_2j / (2j)!
   constexpr double kFactors[] = {1.0 / 12,         -1.0 / 720,     1.0 / 30240,
                                  -1.0 / 1209600,   1.0 / 47900160, -691.0 / 1307674368000,
@@ -82,7 +90,7 @@ LS_HOST_DEVICE inline double digamma(double x) {
 }
 
 /// The n-th derivative of digamma for n >= 1: infinite at 0, -1, -2, ....
-LS_HOST_DEVICE inline double polygamma(int64_t n, double x) {
+LS_ONE_COPY inline double polygamma(int64_t n, double x) {
   if (std::isnan(x) || x == -std::numeric_limits<double>::infinity()) {
     return std::numeric_limits<double>::quiet_NaN();
   }
@@ -93,3 +101,5 @@ LS_HOST_DEVICE inline double polygamma(int64_t n, double x) {
 }
 
 }  // namespace lockstep
+
+#undef LS_ONE_COPY
