@@ -56,7 +56,7 @@ struct GradientMeta {
         defined(true) {}
 };
 
-/// Which gradients the engine requests from a node in one backward.
+/// Says which gradients the engine requests from a node in one backward.
 struct BackwardCall {
   uint64_t needs = ~uint64_t{0};  ///< bit i: the gradient for next edge i is needed
   std::span<const Tensor>

@@ -26,7 +26,8 @@ class MissingDerivative final : public Node {
   const Operator& op_;
 };
 
-/// Which results carry a gradient. The one-gradient form of a derivative belongs to one result.
+/// Returns a mask of the results that carry a gradient. The one-gradient form of a derivative
+/// belongs to one result.
 uint64_t differentiable_outputs(const Derivative& derivative) {
   const uint64_t mask = derivative.differentiable_outputs;
   return derivative.of_many != nullptr ? mask : mask & (~mask + 1);

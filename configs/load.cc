@@ -65,7 +65,8 @@ std::string place(const std::string& name, int line, int column) {
 }
 
 /// Returns the place where a text that was just parsed sets `field`; for a list in several pieces,
-/// the last one. Nothing if it does not. Detects empty lists, which the message itself cannot show.
+/// the last one. Returns nothing if it does not. Detects empty lists, which the message itself
+/// cannot show.
 std::optional<ParseLocation> written_at(const ParseInfoTree& tree,
                                         const pb::FieldDescriptor& field) {
   const bool is_list = field.is_repeated();

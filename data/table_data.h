@@ -42,7 +42,7 @@ class TableData : public SampleSource {
   int64_t held_out_sample(int64_t index, std::span<float> features) const override;
   /// Hash of all training rows, after scaling.
   ContentHash fingerprint() const override;
-  /// The same of all rows.
+  /// Hash of all rows.
   ContentHash identity() const override;
 
   int64_t training_samples() const { return training_rows_; }

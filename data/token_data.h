@@ -16,7 +16,7 @@ struct TokenPart {
   TokenArray tokens;
 };
 
-/// Which windows of the training tokens become sequences.
+/// Chooses the windows of the training tokens that become sequences.
 enum class WindowOrder {
   kRandom,    ///< any window, drawn uniformly with repetition, as nanoGPT does
   kShuffled,  ///< adjacent windows without overlap, each once per epoch, reshuffled every epoch

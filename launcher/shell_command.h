@@ -17,8 +17,8 @@ std::vector<std::string> going_on(const std::vector<std::string>& arguments,
                                   const std::string& directory);
 
 /// The assignments before a command that give it those of `variables` (LOCKSTEP_*) that the user
-/// set: all but the ones by which launchers tell ranks about their job. With a space at the end, or
-/// "".
+/// set: all but the ones by which launchers tell ranks about their job. The text ends with a space
+/// unless it is empty.
 std::string assignments(const config::Variables& variables);
 
 }  // namespace lockstep::launcher

@@ -16,8 +16,8 @@ namespace lockstep::train {
 
 namespace {
 
-/// Where new weights are drawn. The last step is never trained, so they share no random numbers
-/// with dropout.
+/// Sets the generator to the place from which new weights are drawn. It is a step that is never
+/// trained, so they share no random numbers with dropout.
 void seed_weights(const config::RunConfig& config) {
   default_generator().manual_seed(config.seed());
   default_generator().set_position(Generator::kMaxSteps - 1, 0);

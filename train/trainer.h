@@ -45,21 +45,21 @@ struct StepResult {
   int64_t sent_bytes = -1;
   double loss_scale = 1;  ///< what the losses were multiplied by before backward
   StepOutcome outcome;
-  /// Where it is not finite: the rank and the loss or parameter that is to blame, the same text on
-  /// all ranks (train/non_finite_search.h).
+  /// If the step is not finite, names the rank and the loss or parameter that caused it. The text
+  /// is the same on all ranks (train/non_finite_search.h).
   std::string non_finite;
   bool stop = false;  ///< some rank was asked to stop
 };
 
-/// Where a run stands, besides weights and optimizer state.
+/// How far a run has come; weights and optimizer state are kept elsewhere.
 struct Position {
   int64_t step = 0;   ///< the next step, from 0
   int64_t batch = 0;  ///< the next training batch; ahead of the step where batches were left out
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// Trains one model: micro-batches, leaves, clipping, the optimizer's step. Where results go
-/// (files, terminal) is the caller's business.
+/// Trains one model: micro-batches, leaves, clipping, the optimizer's step. The caller
+/// decides where results go (files, terminal).
 ///
 /// With a group each of its ranks trains a copy of the model on its share of every step
 /// (train/step_share.h); gradients are summed over the ranks while backward runs

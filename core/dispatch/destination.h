@@ -13,8 +13,8 @@ enum class ReadBack : uint8_t {
   kHazard,  ///< yes, and the kernel may read after it wrote elsewhere: it needs a temporary
 };
 
-/// Where a kernel writes one result: the destination itself, or a temporary that `finish` copies
-/// into it because dtype or strides do not suit the kernel.
+/// The tensor into which a kernel writes one result: the destination itself, or a temporary that
+/// `finish` copies into it because dtype or strides do not suit the kernel.
 class Target {
  public:
   /// For a functional form: allocates.

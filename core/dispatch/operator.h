@@ -53,7 +53,7 @@ struct OpAdapters {
   std::vector<Type> argument_types;                 ///< for the check against the schema
 };
 
-/// Where something was registered, for errors that name both sides.
+/// Source position of a registration, for errors that name both sides.
 struct Site {
   const char* file = "";
   uint32_t line = 0;  ///< 0: `file` is a shared library
@@ -73,8 +73,8 @@ enum class Execution : uint8_t {
 /// What the dispatcher knows of a backend.
 struct Backend {
   Execution execution = Execution::kDirect;  ///< of kernels with typed arguments
-  /// Whose kernels a queued backend runs where it has none of its own, and whose requirements on
-  /// strides a backend without kernels follows.
+  /// A queued backend runs the kernels of this key where it has none of its own. A backend without
+  /// kernels follows this key's requirements on strides.
   Key kernels_of = Key::kCPU;
 };
 

@@ -38,7 +38,7 @@ AllocatorOptions checked(AllocatorOptions options) {
   return options;
 }
 
-/// Of the options, the steps between powers of two for a size.
+/// Returns the option's number of steps between powers of two for a size.
 int divisions_for(size_t bytes, const std::vector<int>& divisions) {
   const size_t size_class = bytes >> 20 == 0 ? 0 : static_cast<size_t>(std::bit_width(bytes >> 20));
   return divisions[std::min(size_class, divisions.size() - 1)];

@@ -11,7 +11,7 @@ namespace {
 
 enum class Unit { kBytes, kCount };
 
-/// In the order of the table.
+/// A row of the table; rows are listed in its order.
 struct StatRow {
   std::string_view key;
   std::string_view label;

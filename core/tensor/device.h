@@ -24,7 +24,8 @@ inline constexpr int kDeviceTypes = 8;
 /// Upper bound of device numbers within one type.
 inline constexpr int kMaxDevices = 16;
 
-/// Where a tensor's bytes are. `cpu` and `meta` have one device each; the others are numbered.
+/// The device on which a tensor's bytes are. `cpu` and `meta` have one device each; the others are
+/// numbered.
 struct Device {
   DeviceType type = DeviceType::kCPU;
   int8_t index = 0;

@@ -111,7 +111,7 @@ struct StructuredKernel<void(A...)> {
   using type = void(typename KernelParameter<A>::type...);
 };
 
-/// Which strides a kernel accepts. The wrapper makes (counted) copies of other tensors.
+/// The strides that a kernel accepts. The wrapper makes (counted) copies of other tensors.
 enum class Strides : uint8_t {
   kAny,         ///< reads and writes any strides
   kContiguous,  ///< row-major arguments and results only

@@ -36,7 +36,7 @@ inline Outputs one(IntList sizes, DType dtype) {
   return outputs;
 }
 
-/// Where a view lies in its base's storage.
+/// The place of a view in its base's storage.
 struct ViewSpec {
   Dims sizes;
   Dims strides;

@@ -12,7 +12,7 @@ using Memory = Slice::Memory;
 
 constexpr int kLane = 0;
 
-/// Where the parts of all_to_all begin, in bytes, and where the last ends.
+/// Returns where the parts of all_to_all begin, in bytes, and where the last ends.
 std::vector<uint64_t> offsets_of(const std::vector<int64_t>& counts, DType dtype, int size) {
   LS_ASSERT(counts.size() == static_cast<size_t>(size));
   std::vector<uint64_t> offsets(1);

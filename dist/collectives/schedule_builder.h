@@ -10,7 +10,7 @@
 namespace lockstep::dist {
 
 /// Division of a run of bytes into messages: as few equal ones as `most` bytes each allow, at
-/// multiples of 64 bytes. None for 0 bytes.
+/// multiples of 64 bytes. There is none for 0 bytes.
 class Segments {
  public:
   Segments() = default;

@@ -10,7 +10,8 @@
 
 namespace lockstep::dist {
 
-/// When the gradients of a step become ready without communication: seconds after the first one.
+/// Times at which gradients of a step become ready without communication, in seconds after the
+/// first one.
 struct GradientTimes {
   std::vector<double> ready;  ///< by parameter
   double backward_end = 0;    ///< end of backward

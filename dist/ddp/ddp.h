@@ -19,7 +19,7 @@ enum class AverageOver : uint8_t {
 };
 
 struct DdpOptions {
-  /// As in ReducerOptions: limits of 0 are chosen.
+  /// Same as in ReducerOptions: limits of 0 are chosen.
   BucketLimits buckets;
   /// false: gradients are summed over the ranks, not averaged.
   bool average = true;

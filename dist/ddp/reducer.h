@@ -56,9 +56,9 @@ struct ReducerOptions {
   /// gradients are there (of devices with streams: for work on the current stream): while backward
   /// still runs and later buckets are under way, on the thread that runs it; for the rest in
   /// `finish`, and for all in the first step. Gradients have come from everywhere then, so nothing
-  /// that led to one still needs the parameters, and they may be changed in place. Who used a
-  /// parameter without its gradient (`detach`) where backward comes later gets an AutogradError
-  /// from it. `gradients` is one for each parameter of the reducer, in their order; those of
+  /// that led to one still needs the parameters, and they may be changed in place. Code that
+  /// used a parameter without its gradient (`detach`) gets an AutogradError if its backward comes
+  /// later. `gradients` is one for each parameter of the reducer, in their order; those of
   /// `parameters` are complete. Must not call the reducer. Not with find_unused_parameters.
   std::function<void(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients)>
       on_reduced;

@@ -17,7 +17,7 @@ class StepClock {
   /// A point in time; may be set again in the next step.
   class Mark {
    public:
-    /// When it was set, on the clock of this process; the clock's epoch before.
+    /// Returns when it was set, on the clock of this process; the clock's epoch before.
     TimePoint queued() const noexcept { return queued_; }
 
    private:

@@ -44,9 +44,9 @@ class StepTimes {
   /// The reduction of a bucket that is under way.
   Work& reduction(size_t bucket) { return sent_[bucket].work; }
   TimePoint begun() const { return clock_.begun(); }
-  /// When `finish` was called, or when the device reached that point.
+  /// Time at which `finish` was called, or at which the device reached that point.
   TimePoint backward_ended() const { return clock_.time(backward_ended_); }
-  /// When `finish` was called, on the clock of this process.
+  /// Time at which `finish` was called, on the clock of this process.
   TimePoint finish_called() const { return backward_ended_.queued(); }
   /// How long communication that backward had not hidden held up the step, in seconds: how long
   /// `finish` waited, or, on a device with streams, by how much the last sum came after the end of

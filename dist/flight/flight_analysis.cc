@@ -17,7 +17,7 @@ double seconds_between(int64_t from, int64_t to) {
   return std::max(0.0, (static_cast<double>(to) - static_cast<double>(from)) * 1e-9);
 }
 
-/// When the operation was called: from then on others may wait for its rank.
+/// Returns when the operation was called: from then on others may wait for its rank.
 int64_t begin_of(const FlightRecord& record) { return record.queued_ns; }
 
 /// A group as described by all logs, with the collectives that each rank's log contains.

@@ -32,7 +32,7 @@ CollectiveOptions at_start(const ProcessGroup& group);
 void largest_of(ProcessGroup& group, std::span<double> values);
 
 /// Copies `tensors` of rank `root` to all ranks and waits for the result. Any strides: tensors that
-/// are not dense go through a copy. Those of one device are sent together. Collective.
+/// are not dense go through a copy. Tensors of one device are sent together. Collective.
 void broadcast_values(ProcessGroup& group, std::span<const Tensor> tensors, int root = 0);
 inline void broadcast_values(ProcessGroup& group, const Tensor& tensor, int root = 0) {
   broadcast_values(group, std::span<const Tensor>(&tensor, 1), root);

@@ -113,7 +113,7 @@ class TransportGroup final : public ProcessGroup {
 
   Mutex lock_;  // held until operations are begun, so that they begin in the order of their numbers
   uint64_t next_ LS_GUARDED_BY(lock_) = 0;
-  /// By direction, peer and tag.
+  /// Number of the next message by direction, peer and tag.
   std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_ LS_GUARDED_BY(lock_);
   std::map<std::pair<DeviceType, int>, OwnedStream> streams_ LS_GUARDED_BY(lock_);
   std::map<std::pair<DeviceType, int>, std::unique_ptr<Staging>> stagings_ LS_GUARDED_BY(lock_);

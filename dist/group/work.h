@@ -28,8 +28,8 @@ class Work {
   void synchronize() const;
   /// Whether it is done or failed. Never blocks.
   bool is_completed() const;
-  /// When it ended on this rank, as seen by the communication thread. The clock's epoch for an
-  /// empty handle and for an operation that has not ended.
+  /// Returns when it ended on this rank, as seen by the communication thread. The clock's epoch for
+  /// an empty handle and for an operation that has not ended.
   std::chrono::steady_clock::time_point ended_at() const;
   /// Returns the milliseconds of device time from `start`, which must have been recorded with
   /// timing on the tensors' device, to the results, and blocks until they are there. nullopt for an

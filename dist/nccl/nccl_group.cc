@@ -88,11 +88,11 @@ class Group final : public NcclGroup {
 
   Mutex order_;  // held while operations are numbered and queued
   uint64_t next_ LS_GUARDED_BY(order_) = 0;
-  /// By direction, peer and tag.
+  /// Number of the next message by direction, peer and tag.
   std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_ LS_GUARDED_BY(order_);
   uint64_t subgroups_ LS_GUARDED_BY(order_) = 0;
-  /// By `end` or `shrink`, which must not wait for the lock: an operation that holds it may wait
-  /// for the ranks that are left out.
+  /// Set by `end` or `shrink`, which must not wait for the lock: an operation that holds it may
+  /// wait for the ranks that are left out.
   std::atomic<bool> ended_ = false;
 
   NcclComparison comparison_;  // used by the watch's thread

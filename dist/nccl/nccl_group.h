@@ -32,8 +32,8 @@ struct NcclOptions {
 ///
 /// The contract of ProcessGroup holds, with these differences for tensors on the GPU:
 /// - **Sums are in NCCL's order**, not in that of ranks: equal on all ranks and in every run with
-/// the
-///   same machines, NCCL version and settings, but different for others. The accumulation of 16-bit
+///   the same machines, NCCL version and settings,
+///   but different for others. The accumulation of 16-bit
 ///   types is NCCL's. Only tree_all_reduce has the same order as in all groups
 ///   (dist/nccl/nccl_tree.h).
 /// - Mismatched operations are a MismatchError on all ranks a few seconds after the later call, if

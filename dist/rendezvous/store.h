@@ -54,7 +54,7 @@ class Store {
   /// rank whose call timed out does not count.
   void barrier(const std::string& name, Timeout timeout = {});
 
-  /// For StoreControl.
+  /// Used by StoreControl.
   const std::shared_ptr<StoreConnection>& connection() const { return connection_; }
 
  private:

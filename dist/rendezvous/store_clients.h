@@ -30,7 +30,7 @@ class StoreClients {
  public:
   explicit StoreClients(int ranks) : seats_(static_cast<size_t>(ranks)) {}
 
-  /// In order of arrival. Addresses are stable until a client is removed.
+  /// Lists the clients in order of arrival. Addresses are stable until a client is removed.
   std::list<StoreClient>& all() { return clients_; }
   StoreClient& add(Descriptor socket, std::string from, std::chrono::seconds time_for_hello);
   void remove_gone();

@@ -49,7 +49,7 @@ ConvProblem make_conv_problem(const TensorArg& input, const TensorArg& weight,
                               const TensorArg& output, IntList stride, IntList padding,
                               IntList dilation, bool transposed, int64_t groups);
 
-/// Which tensor is computed from the other two.
+/// The tensor that is computed from the other two.
 enum class ConvResult : uint8_t { kImage, kWeight, kMap };
 
 /// Addresses of the three tensors; the computed one is written, the others are read.

@@ -38,9 +38,9 @@ class LaunchOutput {
   /// Handles one line. If a rank's file cannot be written, says so on standard error and goes on
   /// without that file.
   void take(const OutputLine& line);
-  /// When what is held back is to be shown; nothing if none is.
+  /// Returns when the held-back lines are to be shown; nothing if there are none.
   std::optional<Clock::time_point> held_until() const { return held_until_; }
-  /// Shows it if that time has come.
+  /// Shows the held-back lines if that time has come.
   void show_what_is_due(Clock::time_point now);
   /// Call when the launcher's output has ended.
   void finish();

@@ -10,25 +10,25 @@
 
 namespace lockstep::train {
 
-/// A named line of a chart. Where it is `sparse` it is drawn broken.
+/// A named line of a chart. A `sparse` curve is drawn as a broken line.
 struct Curve {
   struct Point {
     double x = 0;
     double y = 0;
   };
-  std::string name;           ///< whose line it is: that of a run
+  std::string name;           ///< name of the run
   int group = 0;              ///< curves of one group share a colour
   bool sparse = false;        ///< few points, each drawn with a mark
   std::vector<Point> points;  ///< x rises; every number is finite
-  std::string metric = {};    ///< which of its lines: "train", "eval"; may be empty
+  std::string metric = {};    ///< which line of the run: "train" or "eval"; may be empty
 
   /// What a legend calls it: "RUN train".
   std::string label() const { return metric.empty() ? name : name + " " + metric; }
 };
 
-/// Returns the training loss of a run and, if it was evaluated, its validation loss, named "NAME"
-/// and "NAME validation". If the run holds a step twice, the later record is used; non-finite
-/// values are left out.
+/// Returns the training loss of a run and, if it was evaluated, its validation loss, labelled
+/// "NAME train" and "NAME eval". If the run holds a step twice, the later record is used;
+/// non-finite values are left out.
 std::vector<Curve> loss_curves(const std::string& name, int group,
                                std::span<const MetricsRecord> records);
 

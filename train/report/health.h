@@ -26,7 +26,7 @@ struct Check {
 };
 
 struct HealthOptions {
-  /// Where runs are written; it need not exist yet.
+  /// Folder that runs are written to; it need not exist yet.
   std::filesystem::path run_folder = "runs";
   /// Threads that kernels would use.
   int threads = 1;

@@ -18,7 +18,7 @@ std::string cpu_model(const std::filesystem::path& root = "/");
 std::vector<std::string> isa_features(const std::filesystem::path& root = "/");
 
 /// Cores that this process may use: those in its affinity mask, limited by the control group's
-/// quota (v1 or v2, rounded up). At least 1.
+/// quota (v1 or v2, rounded up). The result is at least 1.
 int cores_allowed(const std::filesystem::path& root = "/");
 
 /// Bytes of memory that this process may use: physical memory, limited by its control group.

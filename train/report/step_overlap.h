@@ -11,8 +11,8 @@
 namespace lockstep::train {
 
 /// Times of one rank in a step: end of backward, and when each bucket of gradients was ready,
-/// launched and done. In seconds since the step's beginning, which is the same on all ranks up to
-/// the latency of a message, as the leader announces each step (train/run/replicas.h). Clocks of
+/// launched and done. All are seconds since the step's beginning, which is the same on all ranks up
+/// to the latency of a message, as the leader announces each step (train/run/replicas.h). Clocks of
 /// hosts are not compared.
 struct StepOverlap {
   double seconds = 0;

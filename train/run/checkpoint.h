@@ -33,7 +33,7 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& folder, Train
 void restore(Trainer& trainer, const std::filesystem::path& path,
              const CheckpointManifest& manifest);
 
-/// Which checkpoints are kept; see CheckpointConfig in configs/train.proto.
+/// Says which checkpoints are kept; see CheckpointConfig in configs/train.proto.
 struct Retention {
   int64_t keep_last = 3;
   int64_t keep_every = 0;

@@ -11,7 +11,8 @@ enum class RunEnd {
   kStopped,     ///< asked to stop; everything is saved, and training goes on when started again
 };
 
-/// When a run ends. Times are seconds of this process since the run began in it. A plain value.
+/// Tells when a run ends. Times are seconds of this process since the run began in it. A plain
+/// value.
 struct StopRule {
   int64_t steps = 0;       ///< train.steps
   double time_budget = 0;  ///< after which the run counts as finished; 0: none
