@@ -19,7 +19,7 @@ bool detect() {
 #endif
 }
 
-[[maybe_unused]] const bool kTold = register_arithmetic_fact(
+[[maybe_unused]] const bool kRegistered = register_arithmetic_fact(
     "kernels", [] { return std::string(has_wide_vectors() ? "avx512" : "avx2"); });
 
 }  // namespace

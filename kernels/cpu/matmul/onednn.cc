@@ -36,7 +36,7 @@ std::string describe() {
   return text;
 }
 
-[[maybe_unused]] const bool kTold = register_arithmetic_fact("oneDNN", describe);
+[[maybe_unused]] const bool kRegistered = register_arithmetic_fact("oneDNN", describe);
 
 /// m, n, k, lda, ldb, ldc, and the two transposes.
 using MatmulKey = std::array<int64_t, 7>;

@@ -10,7 +10,7 @@ namespace lockstep::cpu::onednn {
 
 namespace {
 
-[[maybe_unused]] const bool kTold =
+[[maybe_unused]] const bool kRegistered =
     register_arithmetic_fact("oneDNN", [] { return std::string("not built in"); });
 
 }  // namespace
