@@ -28,8 +28,7 @@ OpCount& OpCount::operator+=(const OpCount& other) {
   return *this;
 }
 
-void OpCounter::call(const Operator& op, KeySet keys, Stack& stack) {
-  pass_on(op, keys, stack);
+OpCount count_call(const Operator& op, const Stack& stack) {
   OpCount count{1, 0, 0};
   const std::span<const Value> results(stack.results().data(), stack.results().size());
   if (op.flops() != nullptr) count.flops = op.flops()(stack.arguments(), results);
@@ -38,7 +37,12 @@ void OpCounter::call(const Operator& op, KeySet keys, Stack& stack) {
     // An in-place or out= result is an argument and was counted with them.
     if (op.alias_argument() < 0) count.bytes += bytes_of(results);
   }
-  counts_[static_cast<size_t>(current_phase())][op.name()] += count;
+  return count;
+}
+
+void OpCounter::call(const Operator& op, KeySet keys, Stack& stack) {
+  pass_on(op, keys, stack);
+  counts_[static_cast<size_t>(current_phase())][op.name()] += count_call(op, stack);
 }
 
 OpCount OpCounter::total(Phase phase) const {

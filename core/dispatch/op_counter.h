@@ -22,6 +22,9 @@ struct OpCount {
   friend bool operator==(const OpCount&, const OpCount&) = default;
 };
 
+/// Counts of one call that has returned: its arguments and results are on `stack`.
+OpCount count_call(const Operator& op, const Stack& stack);
+
 /// Counts the operators that reach backends, by phase and name.
 /// `OpCounter counter; { ModeGuard on(counter); step(); } counter.total().flops`
 /// Not thread-safe: counts one thread.
