@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -133,6 +134,20 @@ TEST(Gemm, AgreesWithTheNaiveProductInEveryLayout) {
 TEST(Gemm, RoundsHalvesOnce) {
   expect_agreement<BFloat16>(0x1p-9, 0.5, -2.0);
   expect_agreement<Half>(0x1p-12, 0.5, -2.0);
+}
+
+TEST(Gemm, AddsABiasOfHalvesBeforeTheOnlyRounding) {
+  // bf16 has 8 bits of mantissa: 257 alone would round to 256, and 256 + 1 to 256 again.
+  for (const bool turned : {false, true}) {
+    Case<BFloat16> c(1, 64, 96, 257, turned, turned);
+    std::ranges::fill(c.a, BFloat16(1.0F));
+    std::ranges::fill(c.b, BFloat16(1.0F));
+    std::ranges::fill(c.addend, BFloat16(1.0F));
+    c.product.addend = {c.addend.data(), 0, 0, 1};
+    c.product.beta = 1;
+    gemm(c.product);
+    for (const BFloat16 each : c.result) ASSERT_EQ(static_cast<float>(each), 258.0F);
+  }
 }
 
 TEST(Gemm, IsExactInIntegers) {

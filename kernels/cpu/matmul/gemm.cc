@@ -10,6 +10,7 @@
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/matmul/gemm_loop.h"
 #include "kernels/cpu/matmul/onednn.h"
+#include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu {
 
@@ -125,15 +126,39 @@ void finish(const Product& p, const Tile& tile, const SumType<T>* sums, int64_t 
   }
 }
 
+/// Memory of this thread for the f32 sums of a tile. Fresh memory for each tile would cost more in
+/// page faults than the sums themselves.
+float* room_for_sums(const Tile& tile) {
+  thread_local Workspace workspace;
+  const auto count = static_cast<size_t>(tile.rows * tile.columns);
+  return static_cast<float*>(workspace.room(count * sizeof(float)));
+}
+
+/// The addend as the bias of each row: a row that broadcasts over the tile, taken as it is.
+const BFloat16* bias_of(const Product& p, const Tile& tile) {
+  const bool is_row = p.addend.row == 0 && p.addend.column == 1 && p.beta.to<float>() == 1.0F;
+  return has_addend<BFloat16>(p) && is_row ? addend_of<BFloat16>(p, tile) : nullptr;
+}
+
 void compute_bf16(const Product& p, const Tile& tile) {
-  std::vector<float> sums(static_cast<size_t>(tile.rows * tile.columns));
-  if (p.k > 0) {
+  const auto multiply = [&](const onednn::Bf16Result& result) {
     onednn::gemm_bf16(p.a.transposed, p.b.transposed, tile.rows, tile.columns, p.k,
                       start_of<BFloat16>(p.a, tile.batch, tile.row, 0), p.a.ld,
-                      start_of<BFloat16>(p.b, tile.batch, 0, tile.column), p.b.ld, sums.data(),
-                      tile.columns);
+                      start_of<BFloat16>(p.b, tile.batch, 0, tile.column), p.b.ld, result);
+  };
+  const BFloat16* bias = bias_of(p, tile);
+  const bool is_plain =
+      p.alpha.to<float>() == 1.0F && (bias != nullptr || !has_addend<BFloat16>(p));
+  if (p.k > 0 && is_plain) {
+    return multiply({result_of<BFloat16>(p, tile), p.ld, DType::kBF16, bias});
   }
-  finish<BFloat16>(p, tile, sums.data(), tile.columns);
+  float* sums = room_for_sums(tile);
+  if (p.k > 0) {
+    multiply({sums, tile.columns, DType::kF32});
+  } else {
+    std::fill_n(sums, tile.rows * tile.columns, 0.0F);
+  }
+  finish<BFloat16>(p, tile, sums, tile.columns);
 }
 
 /// Converts a tile's part of a factor to f32: `lines` lines of `length` elements.
@@ -152,16 +177,17 @@ void compute_f16(const Product& p, const Tile& tile) {
   const bool tb = p.b.transposed;
   const int64_t a_length = ta ? tile.rows : p.k;
   const int64_t b_length = tb ? p.k : tile.columns;
-  std::vector<float> sums(static_cast<size_t>(tile.rows * tile.columns));
+  float* sums = room_for_sums(tile);
+  if (p.k == 0) std::fill_n(sums, tile.rows * tile.columns, 0.0F);
   if (p.k > 0) {
     const std::vector<float> a = widened(start_of<Half>(p.a, tile.batch, tile.row, 0), p.a.ld,
                                          ta ? p.k : tile.rows, a_length);
     const std::vector<float> b = widened(start_of<Half>(p.b, tile.batch, 0, tile.column), p.b.ld,
                                          tb ? tile.columns : p.k, b_length);
     gemm_block(ta, tb, tile.rows, tile.columns, p.k, 1.0F, a.data(), a_length, b.data(), b_length,
-               0.0F, sums.data(), tile.columns);
+               0.0F, sums, tile.columns);
   }
-  finish<Half>(p, tile, sums.data(), tile.columns);
+  finish<Half>(p, tile, sums, tile.columns);
 }
 
 template <class T>

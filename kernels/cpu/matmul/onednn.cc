@@ -12,6 +12,7 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/device/arithmetic_facts.h"
+#include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu::onednn {
 
@@ -38,8 +39,12 @@ std::string describe() {
 
 [[maybe_unused]] const bool kRegistered = register_arithmetic_fact("oneDNN", describe);
 
-/// m, n, k, lda, ldb, ldc, and the two transposes.
+/// m, n, k, lda, ldb, ldc, and flags.
 using MatmulKey = std::array<int64_t, 7>;
+constexpr int64_t kTransposeA = 1;
+constexpr int64_t kTransposeB = 2;
+constexpr int64_t kHalfResult = 4;  // else f32
+constexpr int64_t kBias = 8;
 struct HashKey {
   size_t operator()(const MatmulKey& key) const {
     uint64_t hash = 0;
@@ -56,6 +61,7 @@ struct Matmul {
   dnnl::matmul primitive;
   dnnl::memory::desc a;
   dnnl::memory::desc b;
+  dnnl::memory::desc bias;
   dnnl::memory::desc c;
   size_t scratch_bytes = 0;
 };
@@ -68,16 +74,20 @@ dnnl::memory::desc matrix(int64_t rows, int64_t columns, int64_t ld, bool transp
 }
 
 Matmul compile(const MatmulKey& key) {
-  const auto [m, n, k, lda, ldb, ldc, transposes] = key;
+  const auto [m, n, k, lda, ldb, ldc, flags] = key;
   using Type = dnnl::memory::data_type;
   Matmul matmul;
-  matmul.a = matrix(m, k, lda, (transposes & 1) != 0, Type::bf16);
-  matmul.b = matrix(k, n, ldb, (transposes & 2) != 0, Type::bf16);
-  matmul.c = matrix(m, n, ldc, false, Type::f32);
+  matmul.a = matrix(m, k, lda, (flags & kTransposeA) != 0, Type::bf16);
+  matmul.b = matrix(k, n, ldb, (flags & kTransposeB) != 0, Type::bf16);
+  matmul.c = matrix(m, n, ldc, false, (flags & kHalfResult) != 0 ? Type::bf16 : Type::f32);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::matmul::primitive_desc description({matmul.a, matmul.b, matmul.c}, attributes,
-                                                 engine());
+  const bool biased = (flags & kBias) != 0;
+  if (biased) matmul.bias = matrix(1, n, n, false, Type::bf16);
+  const dnnl::matmul::desc operation =
+      biased ? dnnl::matmul::desc(matmul.a, matmul.b, matmul.bias, matmul.c)
+             : dnnl::matmul::desc(matmul.a, matmul.b, matmul.c);
+  const dnnl::matmul::primitive_desc description(operation, attributes, engine());
   matmul.primitive = dnnl::matmul(description);
   matmul.scratch_bytes = description.scratchpad_desc().get_size();
   return matmul;
@@ -117,23 +127,26 @@ void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, 
 }
 
 void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-               const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb, float* c,
-               int64_t ldc) {
+               const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb,
+               const Bf16Result& result) {
   const LibraryOnOneThread one_thread;
   try {
-    const Matmul& matmul =
-        compiled({m, n, k, lda, ldb, ldc, (transpose_a ? 1 : 0) + (transpose_b ? 2 : 0)});
-    thread_local std::vector<std::byte> scratch;
-    if (scratch.size() < matmul.scratch_bytes) scratch.resize(matmul.scratch_bytes);
+    const int64_t flags = (transpose_a ? kTransposeA : 0) | (transpose_b ? kTransposeB : 0) |
+                          (result.dtype == DType::kBF16 ? kHalfResult : 0) |
+                          (result.bias != nullptr ? kBias : 0);
+    const Matmul& matmul = compiled({m, n, k, lda, ldb, result.ld, flags});
+    thread_local Workspace scratch;
     const dnnl::memory::desc scratch_description({static_cast<int64_t>(matmul.scratch_bytes)},
                                                  dnnl::memory::data_type::u8,
                                                  dnnl::memory::format_tag::x);
     thread_local dnnl::stream stream(engine());
-    matmul.primitive.execute(stream,
-                             {{DNNL_ARG_SRC, memory(matmul.a, a)},
-                              {DNNL_ARG_WEIGHTS, memory(matmul.b, b)},
-                              {DNNL_ARG_DST, memory(matmul.c, c)},
-                              {DNNL_ARG_SCRATCHPAD, memory(scratch_description, scratch.data())}});
+    std::unordered_map<int, dnnl::memory> arguments = {
+        {DNNL_ARG_SRC, memory(matmul.a, a)},
+        {DNNL_ARG_WEIGHTS, memory(matmul.b, b)},
+        {DNNL_ARG_DST, memory(matmul.c, result.data)},
+        {DNNL_ARG_SCRATCHPAD, memory(scratch_description, scratch.room(matmul.scratch_bytes))}};
+    if (result.bias != nullptr) arguments[DNNL_ARG_BIAS] = memory(matmul.bias, result.bias);
+    matmul.primitive.execute(stream, arguments);
     stream.wait();
   } catch (const dnnl::error& error) {
     LS_CHECK(error.status != dnnl_out_of_memory, OutOfMemoryError,

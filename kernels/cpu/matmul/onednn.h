@@ -14,10 +14,18 @@ void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, 
            const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
            int64_t ldc);
 
-/// Row-major f32 c [m, n] = op(a) op(b) of bf16 matrices, summed in f32. m, n, k > 0.
+/// Where a product of bf16 matrices ends: row-major [m, n], f32 or bf16.
+struct Bf16Result {
+  void* data;
+  int64_t ld;
+  DType dtype;
+  const BFloat16* bias = nullptr;  ///< [n], added to each row; only if the result is bf16
+};
+
+/// result = op(a) op(b) + bias of bf16 matrices, summed in f32 and rounded once. m, n, k > 0.
 /// Compiled products are kept per thread, keyed by sizes, layouts and leading dimensions.
 void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-               const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb, float* c,
-               int64_t ldc);
+               const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb,
+               const Bf16Result& result);
 
 }  // namespace lockstep::cpu::onednn
