@@ -96,16 +96,15 @@ std::pair<Tensor, Tensor> rotary_tables(int64_t positions, int64_t depth, double
   std::vector<float> cosine;
   std::vector<float> sine;
   for (int64_t position = 0; position < positions; ++position) {
-    for (int64_t i = 0; i < depth; ++i) {
-      const double frequency = frequencies.per_pair[static_cast<size_t>(i % (depth / 2))];
+    for (const double frequency : frequencies.per_pair) {
       const double angle = static_cast<double>(position) * frequency;
       cosine.push_back(static_cast<float>(frequencies.attention_factor * std::cos(angle)));
       sine.push_back(static_cast<float>(frequencies.attention_factor * std::sin(angle)));
     }
   }
   const Device device = default_device();
-  return {tensor_from<float>(cosine, {positions, depth}).to(device),
-          tensor_from<float>(sine, {positions, depth}).to(device)};
+  const Dims sizes{positions, depth / 2};
+  return {tensor_from<float>(cosine, sizes).to(device), tensor_from<float>(sine, sizes).to(device)};
 }
 
 }  // namespace lockstep::nn

@@ -54,8 +54,8 @@ struct RotaryFrequencies {
 /// is above 1 and the scaling is within the bounds above.
 RotaryFrequencies rotary_frequencies(int64_t depth, double theta, const RopeScaling& scaling = {});
 
-/// Cosines and sines of the angles position * frequency, each for both halves of a head:
-/// [positions, depth] in float32. Throws as rotary_frequencies does.
+/// Cosines and sines of the angles position * frequency of each pair, [positions, depth / 2] in
+/// float32, for rotary_embedding (core/ops/attention/rotary.h). Throws as rotary_frequencies does.
 std::pair<Tensor, Tensor> rotary_tables(int64_t positions, int64_t depth, double theta,
                                         const RopeScaling& scaling = {});
 

@@ -30,6 +30,14 @@ void gelu_backward(const Out& out, const In& grad, const In& self, std::string_v
   approximate == "tanh" ? backward<GeluTanhBackward>(out, grad, self)
                         : backward<GeluBackward>(out, grad, self);
 }
+void swiglu(const Out& out, const In& gate, const In& up) {
+  with_floating_lane(out.dtype, [&]<class T>() { elementwise<T, T, T>(out, Swiglu(), gate, up); });
+}
+void swiglu_backward(const Out& out, const In& grad, const In& gate, const In& up) {
+  with_floating_lane(out.dtype, [&]<class T>() {
+    elementwise<T, T, T, T>(out, SwigluBackward(), grad, gate, up);
+  });
+}
 void threshold_backward(const Out& out, const In& grad, const In& self, Scalar threshold) {
   with_lane(out.dtype, [&]<class T>() {
     elementwise<T, T, T>(out, ThresholdBackward<T>{threshold.to<T>()}, grad, self);
@@ -43,6 +51,8 @@ LS_POINTWISE_KERNEL("gelu", gelu);
 LS_POINTWISE_KERNEL("silu", activation<Silu>);
 LS_POINTWISE_KERNEL("gelu_backward", gelu_backward);
 LS_POINTWISE_KERNEL("silu_backward", backward<SiluBackward>);
+LS_POINTWISE_KERNEL("swiglu", swiglu);
+LS_POINTWISE_KERNEL("swiglu_backward", swiglu_backward);
 LS_POINTWISE_KERNEL("threshold_backward", threshold_backward);
 LS_POINTWISE_KERNEL("tanh_backward", backward<TanhBackward>);
 LS_POINTWISE_KERNEL("sigmoid_backward", backward<SigmoidBackward>);

@@ -104,6 +104,24 @@ struct SiluBackward {
     return grad * (s * std::fma(x, T(1) - s, T(1)));
   }
 };
+/// silu(gate) * up.
+struct Swiglu {
+  static constexpr FunctorName kName = "Swiglu";
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T gate, T up) const {
+    return Silu()(gate) * up;
+  }
+};
+/// The gradient of its gate.
+struct SwigluBackward {
+  static constexpr FunctorName kName = "SwigluBackward";
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T grad, T gate, T up) const {
+    return SiluBackward()(grad * up, gate);
+  }
+};
 template <class T>
 struct ThresholdBackward {
   static constexpr FunctorName kName = "ThresholdBackward";

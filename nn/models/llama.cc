@@ -5,6 +5,7 @@
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
 #include "core/ops/attention/attention.h"
+#include "core/ops/attention/rotary.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/shape.h"
@@ -14,14 +15,6 @@
 namespace lockstep::nn {
 
 namespace {
-
-/// Rotates each pair (x[i], x[i + depth/2]) by its position's angle (Su et al. 2021, in the
-/// half-split order of Llama's weights). x [batch, heads, length, depth].
-Tensor rotate(const Tensor& x, const Tensor& cosine, const Tensor& sine) {
-  const int64_t half = x.size(-1) / 2;
-  const Tensor turned = cat({x.slice(-1, half).neg(), x.slice(-1, 0, half)}, -1);
-  return x * cosine + turned * sine;
-}
 
 using OrderedJson = nlohmann::ordered_json;
 
@@ -82,8 +75,8 @@ Tensor LlamaBlock::attention(const Tensor& x, const Tensor& cosine, const Tensor
   const auto heads = [&](const Tensor& y, int64_t count) {
     return y.view({batch, length, count, width / heads_}).transpose(1, 2);
   };
-  const Tensor query = rotate(heads(q_proj.forward(x), heads_), cosine, sine);
-  Tensor key = rotate(heads(k_proj.forward(x), kv_heads_), cosine, sine);
+  const Tensor query = rotary_embedding(heads(q_proj.forward(x), heads_), cosine, sine);
+  Tensor key = rotary_embedding(heads(k_proj.forward(x), kv_heads_), cosine, sine);
   Tensor value = heads(v_proj.forward(x), kv_heads_);
   const bool follows = cache != nullptr && cache->length() > 0;
   if (cache != nullptr) std::tie(key, value) = cache->append(layer, key, value);
@@ -100,7 +93,7 @@ Tensor LlamaBlock::forward(const Tensor& x, const Tensor& cosine, const Tensor& 
   const Tensor mixed = attention(input_layernorm.forward(x), cosine, sine, cache, layer);
   const Tensor middle = o_proj.forward_onto(x, mixed);
   const Tensor normed = post_attention_layernorm.forward(middle);
-  const Tensor hidden = silu(gate_proj.forward(normed)) * up_proj.forward(normed);
+  const Tensor hidden = swiglu(gate_proj.forward(normed), up_proj.forward(normed));
   return down_proj.forward_onto(middle, hidden);
 }
 

@@ -28,7 +28,7 @@ struct LlamaOptions {
 class LlamaBlock : public Module {
  public:
   explicit LlamaBlock(const LlamaOptions& options);
-  /// x [batch, length, width] -> the same shape; cosine and sine [length, depth] belong to its
+  /// x [batch, length, width] -> the same shape; cosine and sine [length, depth / 2] belong to its
   /// positions.
   Tensor forward(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
                  int64_t layer);
@@ -71,7 +71,7 @@ class Llama final : public LanguageModel {
 
  private:
   LlamaOptions options_;
-  Tensor cosine_;  ///< [context_length, depth]
+  Tensor cosine_;  ///< [context_length, depth / 2]
   Tensor sine_;
 };
 

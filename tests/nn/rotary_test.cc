@@ -82,19 +82,19 @@ TEST(RotaryFrequencies, SenselessNumbersAreRefused) {
   EXPECT_THROW(rotary_frequencies(8, 1), ConfigError);
 }
 
-TEST(RotaryTables, HoldBothHalvesOfEveryPositionTimesTheAttentionFactor) {
+TEST(RotaryTables, HoldTheAngleOfEveryPairTimesTheAttentionFactor) {
   YarnRopeScaling yarn{.factor = 2, .original_context_length = 16};
   yarn.attention_factor = 3;
   const auto [cosine, sine] = rotary_tables(5, 4, 100, yarn);
   const std::vector<double> frequencies = rotary_frequencies(4, 100, yarn).per_pair;
-  ASSERT_EQ(cosine.shape(), "[5, 4]");
-  ASSERT_EQ(sine.shape(), "[5, 4]");
+  ASSERT_EQ(cosine.shape(), "[5, 2]");
+  ASSERT_EQ(sine.shape(), "[5, 2]");
   for (int64_t position = 0; position < 5; ++position) {
-    for (int64_t i = 0; i < 4; ++i) {
-      const double angle = static_cast<double>(position) * frequencies[static_cast<size_t>(i % 2)];
-      EXPECT_FLOAT_EQ(cosine.data<float>()[4 * position + i],
+    for (int64_t i = 0; i < 2; ++i) {
+      const double angle = static_cast<double>(position) * frequencies[static_cast<size_t>(i)];
+      EXPECT_FLOAT_EQ(cosine.data<float>()[2 * position + i],
                       static_cast<float>(3 * std::cos(angle)));
-      EXPECT_FLOAT_EQ(sine.data<float>()[4 * position + i],
+      EXPECT_FLOAT_EQ(sine.data<float>()[2 * position + i],
                       static_cast<float>(3 * std::sin(angle)));
     }
   }

@@ -5,6 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "core/ops/attention/attention.h"
+#include "core/ops/attention/rotary.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/loss/loss.h"
 #include "core/ops/matmul/fused_linear.h"
@@ -70,6 +71,35 @@ TEST(FusedOperators, RmsNormAgreesWithItsReference) {
                    {floats({5, 12}), positives(row)});
   expect_agreement([&](auto& in) { return rms_norm(in[0], row); },
                    [&](auto& in) { return rms_norm_reference(in[0], row); }, {floats({5, 12})});
+}
+
+TEST(FusedOperators, RotaryEmbeddingAgreesWithItsReference) {
+  const Tensor angles = floats({5, 3}, 6);
+  // A slice of a joint projection, whose heads have gaps between them.
+  const auto slice = [](const Tensor& joint) { return joint.slice(2, 1, 3).transpose(1, 2); };
+  for (const bool inverse : {false, true}) {
+    expect_agreement(
+        [&](auto& in) { return rotary_embedding(slice(in[0]), in[1], in[2], inverse); },
+        [&](auto& in) { return rotary_embedding_reference(slice(in[0]), in[1], in[2], inverse); },
+        {floats({2, 5, 4, 6}), cos(angles), sin(angles)});
+  }
+}
+
+TEST(FusedOperators, RotaryEmbeddingAndItsInverseGiveTheInputBack) {
+  const Tensor angles = floats({5, 3}, 6);
+  const Tensor x = floats({2, 2, 5, 6});
+  const Tensor turned = rotary_embedding(x, cos(angles), sin(angles));
+  EXPECT_EQ(difference({{rotary_embedding(turned, cos(angles), sin(angles), true)}}, {{x}}, 1e-5),
+            "");
+  const Tensor in_place = cast_copy(x, x.dtype());
+  rotary_embedding_(in_place, cos(angles), sin(angles));
+  EXPECT_TRUE(equal(in_place, turned));
+}
+
+TEST(FusedOperators, SwigluAgreesWithSiluAndAProduct) {
+  expect_agreement([](auto& in) { return swiglu(in[0], in[1]); },
+                   [](auto& in) { return silu(in[0]) * in[1]; },
+                   {floats({6, 5}), floats({6, 5}, 2)});
 }
 
 TEST(FusedOperators, CrossEntropyAgreesWithItsReference) {

@@ -1,3 +1,4 @@
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/ops/op_samples.h"
 
 namespace lockstep {
@@ -45,6 +46,15 @@ void add_attention_samples(SampleTable& table) {
                      key({2, 3, 130, 32}), value({2, 3, 130, 32}), floats({2, 3, 130, 32}, 5),
                      positives({2, 3, 130}), 0.0, true)},
       .no_gradcheck = single};
+  const Tensor angles = floats({5, 3}, 6);
+  table["rotary_embedding"] = {
+      .calls = {call("heads", query({2, 2, 5, 6}), cos(angles), sin(angles)),
+                call("inverse", query({1, 2, 5, 6}), cos(angles), sin(angles), true),
+                call("three dimensions", query({2, 5, 6}), cos(angles), sin(angles)),
+                call("matrix", query({5, 6}), cos(angles), sin(angles)),
+                call("empty", query({0, 2, 5, 6}), cos(angles), sin(angles))},
+      .large = {call("large", query({2, 3, 130, 32}), floats({130, 16}, 7), floats({130, 16}, 8))},
+      .statistics = {"cosine", "sine"}};
   for (const char* op : {"_scaled_dot_product_flash_attention_for_cpu",
                          "_scaled_dot_product_flash_attention_for_cpu_backward"}) {
     table[op].refuses[DType::kF64] = "scaled_dot_product_attention takes the math form for it";

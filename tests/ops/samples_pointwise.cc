@@ -98,6 +98,15 @@ void add_pointwise_samples(SampleTable& table) {
   for (Sample& sample : with_last(pointwise_backward(), "tanh").calls) {
     table["gelu_backward"].calls.push_back(std::move(sample));
   }
+  table["swiglu"] = pointwise_backward();
+  table["swiglu"].calls.push_back(call("broadcast", floats({3, 1}), floats({4}, 2)));
+  table["swiglu_backward"] = {
+      .calls = {call("matrix", floats({3, 4}), floats({3, 4}, 2), floats({3, 4}, 3)),
+                call("0-d", floats({}), floats({}, 2), floats({}, 3)),
+                call("empty", floats({0, 2}), floats({0, 2}, 2), floats({0, 2}, 3)),
+                call("broadcast", floats({3, 4}), floats({4}, 2), floats({3, 1}, 3))},
+      .large = {call("large", floats(large_sizes()), floats(large_sizes(), 2),
+                     floats(large_sizes(), 3))}};
   table["threshold_backward"] = with_last(pointwise_backward(), 0);
 
   table["where.self"] = {

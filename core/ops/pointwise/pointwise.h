@@ -82,6 +82,8 @@ Tensor silu(const Tensor& self);
 /// a * sigmoid(b) for the halves a and b of self along `dim`, a dimension of even size. Dauphin et
 /// al. 2017.
 Tensor glu(const Tensor& self, int64_t dim = -1);
+/// silu(gate) * up, rounded once (Shazeer 2020, arXiv 2002.05202). The operands broadcast.
+Tensor swiglu(const Tensor& gate, const Tensor& up);
 
 // First derivatives as separate operators. Each is differentiable itself, for double backward.
 
@@ -90,6 +92,8 @@ Tensor gelu_backward(const Tensor& grad_output, const Tensor& self,
                      std::string_view approximate = "none");
 /// grad * silu'(self).
 Tensor silu_backward(const Tensor& grad_output, const Tensor& self);
+/// grad * up * silu'(gate): the gradient of swiglu's gate. That of `up` is swiglu(gate, grad).
+Tensor swiglu_backward(const Tensor& grad_output, const Tensor& gate, const Tensor& up);
 /// grad where self > threshold, else 0: relu's derivative, for which `self` may be its output.
 Tensor threshold_backward(const Tensor& grad_output, const Tensor& self, const Scalar& threshold);
 /// grad * (1 - output^2).

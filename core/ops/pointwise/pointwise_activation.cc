@@ -29,6 +29,11 @@ Outputs silu(const Tensor& self) {
   require_floating("silu", self);
   return unary(self.dtype(), self);
 }
+Outputs swiglu(const Tensor& gate, const Tensor& up) {
+  require_floating("swiglu", gate);
+  require_floating("swiglu", up);
+  return binary("swiglu", gate, up);
+}
 Outputs gelu_backward(const Tensor& grad, const Tensor& self, std::string_view approximate) {
   check_approximate("gelu_backward", approximate);
   require_floating("gelu_backward", self);
@@ -37,6 +42,11 @@ Outputs gelu_backward(const Tensor& grad, const Tensor& self, std::string_view a
 Outputs silu_backward(const Tensor& grad, const Tensor& self) {
   require_floating("silu_backward", self);
   return binary("silu_backward", grad, self);
+}
+Outputs swiglu_backward(const Tensor& grad, const Tensor& gate, const Tensor& up) {
+  require_floating("swiglu_backward", gate);
+  require_floating("swiglu_backward", up);
+  return pointwise_result("swiglu_backward", common_dtype(grad, gate, up), {&grad, &gate, &up});
 }
 Outputs threshold_backward(const Tensor& grad, const Tensor& self, Scalar) {
   return binary("threshold_backward", grad, self);
@@ -186,6 +196,41 @@ LS_OP(silu_backward, Tensor(const Tensor&, const Tensor&),
     });
 Tensor silu_backward(const Tensor& grad_output, const Tensor& self) {
   return op_silu_backward(grad_output, self);
+}
+
+LS_OP(swiglu, Tensor(const Tensor&, const Tensor&), "swiglu(Tensor gate, Tensor up) -> Tensor")
+    .doc("silu(gate) * up.")
+    .structured(rules::swiglu)
+    .batching(batching::elementwise)
+    .out()
+    .saves({"gate", "up for gate"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      const Tensor& gate = ctx.saved(0);
+      return ctx.gradients(
+          [&] { return ctx.unbroadcast(swiglu_backward(grad, gate, ctx.saved(1)), 0); },
+          [&] { return ctx.unbroadcast(swiglu(gate, grad), 1); });
+    });
+Tensor swiglu(const Tensor& gate, const Tensor& up) { return op_swiglu(gate, up); }
+
+LS_OP(swiglu_backward, Tensor(const Tensor&, const Tensor&, const Tensor&),
+      "swiglu_backward(Tensor grad_output, Tensor gate, Tensor up) -> Tensor")
+    .doc("grad_output * up times the derivative of silu at gate.")
+    .structured(rules::swiglu_backward)
+    .batching(batching::elementwise)
+    .out("grad_input")
+    .saves({"grad_output for gate, up", "gate", "up for grad_output, gate"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      const Tensor& gate = ctx.saved(1);
+      return ctx.gradients(
+          [&] { return ctx.unbroadcast(swiglu_backward(grad, gate, ctx.saved(2)), 0); },
+          [&] {
+            const Tensor factors = mul(mul(grad, ctx.saved(0)), ctx.saved(2));
+            return ctx.unbroadcast(mul(factors, silu_curvature(gate)), 1);
+          },
+          [&] { return ctx.unbroadcast(swiglu_backward(grad, gate, ctx.saved(0)), 2); });
+    });
+Tensor swiglu_backward(const Tensor& grad_output, const Tensor& gate, const Tensor& up) {
+  return op_swiglu_backward(grad_output, gate, up);
 }
 
 LS_OP(threshold_backward, Tensor(const Tensor&, const Tensor&, Scalar),

@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include "core/base/parallel.h"
+#include "core/dispatch/kernel.h"
+#include "kernels/common/head_strides.h"
+#include "kernels/cpu/elements.h"
+
+namespace lockstep::cpu {
+
+namespace {
+
+constexpr int64_t kGrain = 8192;  // minimum elements per task
+
+/// A row of elements, `stride` apart.
+template <class T>
+struct Row {
+  T* data;
+  int64_t stride;
+};
+
+/// Turns the pairs of one row. `kAdjacent`: all strides are 1, known to the compiler.
+template <bool kAdjacent, class T, class C>
+void turn_row(Row<T> to, Row<const T> from, Row<const C> cosine, Row<const C> sine, C sign,
+              int64_t pairs) {
+  const int64_t t = kAdjacent ? 1 : to.stride, f = kAdjacent ? 1 : from.stride;
+  const int64_t c = kAdjacent ? 1 : cosine.stride, s = kAdjacent ? 1 : sine.stride;
+  // In place `to` is `from`, and each pair is read before it is written.
+#pragma GCC ivdep
+  for (int64_t i = 0; i < pairs; ++i) {
+    const C first = convert<C>(from.data[i * f]);
+    const C second = convert<C>(from.data[(i + pairs) * f]);
+    const C turned = sign * sine.data[i * s];
+    to.data[i * t] = convert<T>(first * cosine.data[i * c] - second * turned);
+    to.data[(i + pairs) * t] = convert<T>(second * cosine.data[i * c] + first * turned);
+  }
+}
+
+template <class T>
+void turn(const Out& out, const In& input, const In& cosine, const In& sine, bool inverse) {
+  using C = ComputeType<T>;
+  const HeadStrides to(out), from(input);
+  const int64_t pairs = out.size(-1) / 2;
+  const bool adjacent = out.stride(-1) == 1 && input.stride(-1) == 1 && cosine.stride(-1) == 1 &&
+                        sine.stride(-1) == 1;
+  const auto row = adjacent ? turn_row<true, T, C> : turn_row<false, T, C>;
+  const C sign = inverse ? C(-1) : C(1);
+  parallel_for(0, out.numel / out.size(-1), std::max<int64_t>(1, kGrain / out.size(-1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   const int64_t position = i % to.positions;
+                   row({out.data<T>() + to.row(i), to.of_column},
+                       {input.data<T>() + from.row(i), from.of_column},
+                       {cosine.data<C>() + position * cosine.stride(0), cosine.stride(1)},
+                       {sine.data<C>() + position * sine.stride(0), sine.stride(1)}, sign, pairs);
+                 }
+               });
+}
+
+void rotary_embedding(const Out& out, const In& input, const In& cosine, const In& sine,
+                      bool inverse) {
+  if (out.numel == 0) return;
+  with_floating_type(out.dtype, [&]<class T>() { turn<T>(out, input, cosine, sine, inverse); });
+}
+
+}  // namespace
+
+LS_KERNEL(CPU, "rotary_embedding", rotary_embedding, Strides::kAny);
+
+}  // namespace lockstep::cpu
