@@ -1,19 +1,16 @@
 #include "core/ops/attention/attention.h"
 
-#include <cmath>
 #include <limits>
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
+#include "core/ops/attention/attention_math.h"
 #include "core/ops/factory/factory.h"
-#include "core/ops/loss/loss.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/norm/batching_layers.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/ops/view/kept_layout.h"
-#include "core/ops/view/shape.h"
 #include "core/tensor/outputs.h"
 
 namespace lockstep {
@@ -117,54 +114,9 @@ namespace {
 
 constexpr double kNegativeInfinity = -std::numeric_limits<double>::infinity();
 
-double scale_of(const Tensor& query, std::optional<double> scale) {
-  return scale.value_or(1.0 / std::sqrt(static_cast<double>(query.size(-1))));
-}
-
-Tensor transposed(const Tensor& matrices) { return matrices.transpose(-2, -1); }
-
-/// Repeats each key or value head `repeats` times, once per query head that shares it.
-Tensor repeat_heads(const Tensor& tensor, int64_t repeats) {
-  return repeats == 1 ? tensor : repeat_interleave(tensor, repeats, -3);
-}
-
-/// Number of query heads that share one head of `key`.
-int64_t heads_per_key(const Tensor& query, const Tensor& key) {
-  if (query.dim() < 3 || key.dim() < 3 || key.size(-3) == 0) return 1;
-  const int64_t repeats = query.size(-3) / key.size(-3);
-  LS_CHECK(repeats * key.size(-3) == query.size(-3), ShapeError,
-           "[scaled_dot_product_attention] enable_gqa needs key and value heads that divide the "
-           "query's {}, got {}.",
-           query.size(-3), key.size(-3));
-  return repeats;
-}
-
 // Named because LS_OP, a macro, would split a type with commas into several arguments.
 using TwoTensors = std::tuple<Tensor, Tensor>;
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
-
-/// Bool [rows, columns]: true where row t may attend to column s, i.e. s <= t.
-Tensor causal_mask(int64_t rows, int64_t columns, Device device) {
-  const TensorOptions options(DType::kI64, device);
-  return ge(arange(rows, options).unsqueeze(1), arange(columns, options));
-}
-
-/// softmax(scale query key^T + mask); a fully masked row gives zeros.
-Tensor probabilities(const Tensor& query, const Tensor& key, OptionalTensor attn_mask,
-                     bool is_causal, double scale) {
-  Tensor scores = matmul(mul(query, scale), transposed(key));
-  if (is_causal) {
-    const Tensor seen = causal_mask(query.size(-2), key.size(-2), query.device());
-    return softmax(masked_fill(scores, logical_not(seen), kNegativeInfinity), -1);
-  }
-  if (!attn_mask) return softmax(scores, -1);
-  scores = attn_mask->dtype() == DType::kBool
-               ? masked_fill(scores, logical_not(*attn_mask), kNegativeInfinity)
-               : add(scores, *attn_mask);
-  // Without the first fill fully masked rows would be NaN, and so would their gradients.
-  const Tensor blind = all(eq(scores, kNegativeInfinity), -1, true);
-  return masked_fill(softmax(masked_fill(scores, blind, 0), -1), blind, 0);
-}
 
 std::tuple<Tensor, Tensor> math_body(const Tensor& query, const Tensor& key, const Tensor& value,
                                      OptionalTensor attn_mask, double dropout_p, bool is_causal,
@@ -172,7 +124,8 @@ std::tuple<Tensor, Tensor> math_body(const Tensor& query, const Tensor& key, con
                                      bool enable_gqa) {
   const Tensor keys = enable_gqa ? repeat_heads(key, heads_per_key(query, key)) : key;
   const Tensor values = enable_gqa ? repeat_heads(value, heads_per_key(query, value)) : value;
-  Tensor weights = probabilities(query, keys, attn_mask, is_causal, scale_of(query, scale));
+  Tensor weights =
+      attention_probabilities(query, keys, attn_mask, is_causal, attention_scale(query, scale));
   if (dropout_mask) {
     weights = mul(masked_fill(weights, logical_not(*dropout_mask), 0), 1.0 / (1.0 - dropout_p));
   } else if (dropout_p > 0) {
@@ -246,70 +199,13 @@ Tensor attention_body(const Tensor& query, const Tensor& key, const Tensor& valu
       .squeeze(0);
 }
 
-/// a + b, where an undefined tensor counts as zero.
-Tensor plus(const Tensor& a, const Tensor& b) {
-  if (!a.defined()) return b;
-  return b.defined() ? add(a, b) : a;
-}
-
-/// Sums `grad` over the query heads that share a head of `like`.
-Tensor join_heads(const Tensor& grad, const Tensor& like) {
-  if (!grad.defined() || grad.size(1) == like.size(1)) return grad;
-  const int64_t repeats = grad.size(1) / like.size(1);
-  return sum(grad.reshape({like.size(0), like.size(1), repeats, like.size(2), like.size(3)}), {2});
-}
-
-/// The second derivative, from plain operators. With P the probabilities, dP = dO V^T and
-/// dS = P (dP - sum(P dP)), the backward pass is dQ = s dS K, dK = s dS^T Q, dV = P^T dO; this
-/// differentiates those three, given the gradients a, b, c of dQ, dK, dV. `out` and `logsumexp` are
-/// treated as functions of query, key and value, so they get no gradients of their own.
 Gradients flash_backward_derivative(VjpContext& ctx, std::span<const Tensor> grads) {
   // In f32, as the kernel computes; the engine casts the gradients to the arguments' dtype.
-  const auto wide = [](const Tensor& t) { return t.defined() ? t.to(DType::kF32) : t; };
-  const Tensor grad_out = wide(ctx.saved(0));
-  const Tensor query = wide(ctx.saved(1));
-  const int64_t repeats = heads_per_key(query, ctx.saved(2));
-  const auto repeated = [&](const Tensor& t) {
-    return t.defined() ? repeat_heads(wide(t), repeats) : t;
-  };
-  const Tensor key = repeated(ctx.saved(2));
-  const Tensor value = repeated(ctx.saved(3));
-  const double scale = scale_of(query, ctx.argument<std::optional<double>>(9));
-  const Tensor a = wide(grads[0]);
-  const Tensor b = repeated(grads[1]);
-  const Tensor c = repeated(grads[2]);
-
-  const Tensor p = probabilities(query, key, ctx.saved(4), ctx.argument<bool>(7), scale);
-  const Tensor dp = matmul(grad_out, transposed(value));
-  const Tensor centred = sub(dp, sum(mul(p, dp), {-1}, true));
-  const Tensor ds = mul(mul(p, centred), scale);
-
-  Tensor to_grad_out, to_query, to_key, to_value, to_p;
-  if (c.defined()) {
-    to_p = matmul(grad_out, transposed(c));
-    to_grad_out = matmul(p, c);
-  }
-  if (b.defined()) to_query = matmul(ds, b);
-  if (a.defined()) to_key = matmul(transposed(ds), a);
-  if (a.defined() || b.defined()) {
-    Tensor to_ds;
-    if (a.defined()) to_ds = matmul(a, transposed(key));
-    if (b.defined()) to_ds = plus(to_ds, matmul(query, transposed(b)));
-    to_ds = mul(to_ds, scale);
-    const Tensor mean = sum(mul(p, to_ds), {-1}, true);
-    const Tensor to_dp = mul(p, sub(to_ds, mean));
-    to_p = plus(to_p, sub(mul(to_ds, centred), mul(dp, mean)));
-    to_grad_out = plus(to_grad_out, matmul(to_dp, value));
-    to_value = matmul(transposed(to_dp), grad_out);
-  }
-  if (to_p.defined()) {
-    const Tensor to_scores = mul(mul(p, sub(to_p, sum(mul(p, to_p), {-1}, true))), scale);
-    to_query = plus(to_query, matmul(to_scores, key));
-    to_key = plus(to_key, matmul(transposed(to_scores), query));
-  }
-  return ctx.gradients([&] { return to_grad_out; }, [&] { return to_query; },
-                       [&] { return join_heads(to_key, ctx.saved(2)); },
-                       [&] { return join_heads(to_value, ctx.saved(3)); }, [] { return Tensor(); },
+  const AttentionGradients to = attention_second_derivative(
+      {{}, grads[0], grads[1], grads[2]}, ctx.saved(0), ctx.saved(1), ctx.saved(2), ctx.saved(3),
+      ctx.saved(4), ctx.argument<bool>(7), ctx.argument<std::optional<double>>(9));
+  return ctx.gradients([&] { return to.grad_out; }, [&] { return to.query; },
+                       [&] { return to.key; }, [&] { return to.value; }, [] { return Tensor(); },
                        [] { return Tensor(); }, [] { return Tensor(); });
 }
 

@@ -18,8 +18,8 @@ namespace lockstep {
 /// have fewer heads, a divisor of the query's: neighbouring query heads share one. A fully masked
 /// row gives zeros. `dropout_p` drops probabilities and scales the rest by 1 / (1 - dropout_p).
 ///
-/// f32 without dropout uses the fused operator below, which never stores the scores; everything
-/// else uses `_scaled_dot_product_attention_math`.
+/// f32, bf16 and f16 without dropout use the fused operator below, which never stores the scores;
+/// everything else uses `_scaled_dot_product_attention_math`.
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     OptionalTensor attn_mask = {}, double dropout_p = 0.0,
                                     bool is_causal = false,
@@ -27,10 +27,10 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
                                     bool enable_gqa = false);
 
 /// The fused form (Dao 2023, FlashAttention-2): output [B, H, T, D] and the logarithm of each row's
-/// sum of exponentials, f32 [B, H, T]. query, key and value are f32 of four dimensions with one D,
-/// any strides; key and value may have fewer heads, a divisor of H. The output has the query's
-/// order of dimensions where its rows are contiguous, else it is row-major. `attn_mask` is f32,
-/// added, and gets no gradient. `dropout_p` must be 0.
+/// sum of exponentials, f32 [B, H, T]. query, key and value are f32, bf16 or f16 of four dimensions
+/// with one D, any strides; key and value may have fewer heads, a divisor of H. The output has the
+/// query's order of dimensions where its rows are contiguous, else it is row-major. `attn_mask` is
+/// f32, added, and gets no gradient. `dropout_p` must be 0.
 std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
     const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p = 0.0,
     bool is_causal = false, OptionalTensor attn_mask = {},
