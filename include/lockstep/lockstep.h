@@ -32,6 +32,7 @@
 #include "core/dispatch/op.h"
 #include "core/dispatch/op_counter.h"
 #include "core/ops/attention/attention.h"
+#include "core/ops/attention/attention_of_qkv.h"
 #include "core/ops/attention/rotary.h"
 #include "core/ops/conv/conv.h"
 #include "core/ops/conv/im2col.h"

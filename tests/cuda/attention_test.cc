@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/ops/attention/attention_of_qkv.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "kernels/cuda/attention/attention.h"
 #include "tests/cuda/same_bits.h"
@@ -43,6 +44,18 @@ TEST(CudaAttention, BlocksThatAreNotFullAgreeWithTheCpu) {
 TEST(CudaAttention, HalvesAgreeWithTheCpu) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     expect_agreement(random_heads({2, 1, 67, 80, 16}, dtype), attention(true), rounding_of(dtype));
+  }
+}
+
+TEST(CudaAttention, HeadsInAJointProjectionAgreeWithTheCpu) {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const bool causal : {false, true}) {
+      const std::vector<Tensor> qkv = {random_leaf({2, 67, 5 * 16}, dtype, 1)};
+      const Compute compute = [causal](const std::vector<Tensor>& t) -> std::vector<Tensor> {
+        return {attention_of_qkv(t[0], 3, 1, causal)};
+      };
+      expect_agreement(qkv, compute, rounding_of(dtype));
+    }
   }
 }
 

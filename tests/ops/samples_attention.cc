@@ -1,4 +1,5 @@
 #include "core/ops/attention/attention.h"
+#include "core/ops/attention/attention_of_qkv.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "tests/ops/op_samples.h"
 
@@ -17,6 +18,28 @@ Sample backward_call(std::string what, const Tensor& query, const Tensor& key, c
       _scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, is_causal);
   return call(std::move(what), floats(query.sizes(), 4), query, key, value, out, logsumexp, 0.0,
               is_causal);
+}
+Sample qkv_backward_call(std::string what, const Tensor& qkv, int64_t heads, int64_t key_heads,
+                         bool is_causal) {
+  const auto [out, logsumexp] = _flash_attention_of_qkv(qkv, heads, key_heads, is_causal);
+  return call(std::move(what), floats(out.sizes(), 4), qkv, out, logsumexp, heads, key_heads,
+              is_causal);
+}
+
+void add_qkv_samples(SampleTable& table, const std::string& single) {
+  const std::vector<Sample> calls = {
+      call("heads", floats({1, 3, 12}), int64_t{2}, int64_t{2}),
+      call("causal, shared heads", floats({2, 3, 8}), int64_t{2}, int64_t{1}, true)};
+  table["attention_of_qkv"] = {.calls = calls};
+  table["_flash_attention_of_qkv"] = {
+      .calls = calls,
+      .large = {call("large", floats({2, 130, 5 * 32}), int64_t{3}, int64_t{1}, true)},
+      .no_gradcheck = single};
+  table["_flash_attention_of_qkv_backward"] = {
+      .calls = {qkv_backward_call("heads", floats({1, 3, 12}), 2, 2, false),
+                qkv_backward_call("causal, shared heads", floats({2, 3, 8}), 2, 1, true)},
+      .large = {qkv_backward_call("large", floats({2, 130, 5 * 32}), 3, 1, true)},
+      .no_gradcheck = single};
 }
 
 }  // namespace
@@ -63,7 +86,9 @@ void add_attention_samples(SampleTable& table) {
                 call("empty", query({0, 2, 5, 6}), cos(angles), sin(angles))},
       .large = {call("large", query({2, 3, 130, 32}), floats({130, 16}, 7), floats({130, 16}, 8))},
       .statistics = {"cosine", "sine"}};
-  for (const char* op : {"_scaled_dot_product_flash_attention_for_cpu",
+  add_qkv_samples(table, single);
+  for (const char* op : {"_flash_attention_of_qkv", "_flash_attention_of_qkv_backward",
+                         "_scaled_dot_product_flash_attention_for_cpu",
                          "_scaled_dot_product_flash_attention_for_cpu_backward"}) {
     table[op].refuses[DType::kF64] = "the calling operator takes the math form for it";
     table[op].statistics = {"logsumexp"};
