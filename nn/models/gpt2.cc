@@ -5,6 +5,7 @@
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
 #include "core/ops/attention/attention.h"
+#include "core/ops/attention/attention_of_qkv.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
@@ -35,7 +36,10 @@ Tensor Gpt2Block::attention(const Tensor& x, KvCache* cache, int64_t layer) {
   const int64_t batch = x.size(0);
   const int64_t length = x.size(1);
   const int64_t width = x.size(2);
-  const std::vector<Tensor> qkv = c_attn.forward(x).split(width, 2);
+  const Tensor joint = c_attn.forward(x);
+  const double dropout_p = is_training() ? dropout_ : 0.0;
+  if (cache == nullptr && dropout_p == 0) return attention_of_qkv(joint, heads_, heads_, true);
+  const std::vector<Tensor> qkv = joint.split(width, 2);
   const auto heads = [&](const Tensor& y) {
     return y.view({batch, length, heads_, width / heads_}).transpose(1, 2);
   };
@@ -46,8 +50,7 @@ Tensor Gpt2Block::attention(const Tensor& x, KvCache* cache, int64_t layer) {
   if (cache != nullptr) std::tie(key, value) = cache->append(layer, key, value);
   LS_CHECK(!follows || length == 1, ShapeError,
            "[gpt2] after the first tokens a cache takes one at a time, got {}.", length);
-  const Tensor mixed =
-      scaled_dot_product_attention(query, key, value, {}, is_training() ? dropout_ : 0.0, !follows);
+  const Tensor mixed = scaled_dot_product_attention(query, key, value, {}, dropout_p, !follows);
   return mixed.transpose(1, 2).reshape({batch, length, width});
 }
 
