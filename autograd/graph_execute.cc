@@ -1,6 +1,7 @@
 // How a GraphRun executes its nodes, once graph_run.cc has numbered them.
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/anomaly_mode.h"
 #include "autograd/device_worker.h"
@@ -11,6 +12,7 @@
 #include "core/base/check.h"
 #include "core/base/mutex.h"
 #include "core/base/scoped_value.h"
+#include "core/dispatch/arrived_gradient.h"
 #include "core/memory/capture_scope.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
@@ -216,6 +218,32 @@ Tensor GraphRun::destination_at(uint32_t at) const {
   return place.defined() ? slot.node->destination_through(place) : Tensor();
 }
 
+/// What the derivative of one node may take.
+class GraphRun::Arrived final : public detail::ArrivedGradients {
+ public:
+  Arrived(GraphRun& run, const Slot& slot) : run_(run), slot_(slot) {}
+  Tensor take(size_t i) override { return run_.take_arrived(slot_, i); }
+
+ private:
+  GraphRun& run_;
+  const Slot& slot_;
+};
+
+Tensor GraphRun::take_arrived(const Slot& slot, size_t edge) {
+  const Node& node = *slot.node;
+  if (edge >= node.edges_.size()) return {};
+  const uint32_t to = edges_[slot.first_edge + edge];
+  if (to == kNowhere) return {};
+  const uint32_t input_nr = node.edges_[edge].input_nr;
+  if (slots_[to].on_stream) [[unlikely]] {
+    const GradientMeta& there = slots_[to].node->outputs_[input_nr];
+    const Stream stream = {there.device, there.stream};
+    if (!(current_stream(there.device) == stream)) return {};
+  }
+  const Lock lock(*this);
+  return std::exchange(gradients_[slots_[to].first_gradient + input_nr], Tensor());
+}
+
 Gradients GraphRun::apply(const Slot& slot, std::span<Tensor> incoming) {
   Node& node = *slot.node;
   const std::span<const uint32_t> edges(edges_.data() + slot.first_edge, node.edges_.size());
@@ -232,8 +260,11 @@ Gradients GraphRun::apply(const Slot& slot, std::span<Tensor> incoming) {
   }
   const NodeHooks* const hooks = node.hooks();
   if (hooks == nullptr) [[likely]] {
+    Arrived arrived(*this, slot);
+    const ScopedValue<detail::ArrivedGradients*> offered(detail::arrived_gradients, &arrived);
     return node.apply(incoming, call);
   }
+  const ScopedValue<detail::ArrivedGradients*> none(detail::arrived_gradients, nullptr);
   const Ref<NodeHooks> kept = Ref<NodeHooks>::share(node.hooks());
   run_prehooks(node, *hooks, incoming);
   std::vector<Tensor> taken;

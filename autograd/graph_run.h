@@ -123,6 +123,8 @@ class GraphRun {
   void execute(uint32_t slot);
   void execute_here(uint32_t slot);
   Gradients apply(const Slot& slot, std::span<Tensor> incoming);
+  class Arrived;
+  Tensor take_arrived(const Slot& slot, size_t edge);
   void capture_gradients(uint32_t slot);
   bool wants_beyond(const Slot& slot, size_t count) const;
   void finish(uint32_t slot, Gradients outgoing);

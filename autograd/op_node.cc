@@ -2,6 +2,8 @@
 
 #include "autograd/meta.h"
 #include "core/base/check.h"
+#include "core/base/scoped_value.h"
+#include "core/dispatch/arrived_gradient.h"
 
 namespace lockstep {
 
@@ -54,6 +56,9 @@ Gradients OpNode::apply_as(Node* owner, std::span<Tensor> grads, const BackwardC
   for (const SavedTensor& tensor : saved_) saved.push_back(tensor.unpack(op_.name(), owner));
   VjpContext context(saved, arguments_, inputs_, needs_ & call.needs, call.destinations,
                      derivative.data);
+  // The edges of another owner are not those of this node's arguments.
+  const ScopedValue<detail::ArrivedGradients*> offered(
+      detail::arrived_gradients, owner == this ? detail::arrived_gradients : nullptr);
   if (derivative.of_many != nullptr) return derivative.of_many(context, grads);
   for (Tensor& grad : grads) {
     if (!grad.defined()) continue;
