@@ -11,6 +11,7 @@
 #include "core/ops/matmul/fused_linear.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/norm/norm.h"
+#include "core/ops/norm/stream_norm.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "tests/ops/operator_call.h"
@@ -100,6 +101,56 @@ TEST(FusedOperators, SwigluAgreesWithSiluAndAProduct) {
   expect_agreement([](auto& in) { return swiglu(in[0], in[1]); },
                    [](auto& in) { return silu(in[0]) * in[1]; },
                    {floats({6, 5}), floats({6, 5}, 2)});
+}
+
+TEST(FusedOperators, NormsOfAStreamAgreeWithTheirReference) {
+  const Dims row{12};
+  const std::vector<Tensor> inputs = {floats({5, 12}), positives(row), floats(row, 2)};
+  expect_agreement(
+      [&](auto& in) { return layer_norm_of_stream(in[0], row, in[1], in[2], 1e-5, DType::kF32); },
+      [&](auto& in) {
+        return stream_norm_reference(in[0], row, in[1], in[2], 1e-5, true, DType::kF32);
+      },
+      inputs);
+  expect_agreement(
+      [&](auto& in) { return rms_norm_of_stream(in[0], row, in[1], 1e-5, DType::kF32); },
+      [&](auto& in) {
+        return stream_norm_reference(in[0], row, in[1], {}, 1e-5, false, DType::kF32);
+      },
+      {inputs[0], inputs[1]});
+}
+
+/// Both results, so that each receives a gradient.
+Tensor both(const NormedSum& results) { return results.normed * 2 + results.sum; }
+
+TEST(FusedOperators, NormsOfASumAgreeWithTheirReference) {
+  const Dims row{12};
+  const std::vector<Tensor> inputs = {floats({5, 12}), floats({5, 12}, 3), positives(row),
+                                      floats(row, 2)};
+  expect_agreement(
+      [&](auto& in) {
+        return both(layer_norm_of_sum(in[0], in[1], row, in[2], in[3], 1e-5, DType::kF32));
+      },
+      [&](auto& in) {
+        return both(
+            stream_sum_norm_reference(in[0], in[1], row, in[2], in[3], 1e-5, true, DType::kF32));
+      },
+      inputs);
+  for (const bool sum_alone : {true, false}) {
+    const auto part = [=](const NormedSum& results) {
+      return sum_alone ? results.sum : results.normed;
+    };
+    expect_agreement(
+        [&](auto& in) {
+          return part(rms_norm_of_sum(in[0], in[1], row, in[2], 1e-5, DType::kF32)) * in[2];
+        },
+        [&](auto& in) {
+          return part(stream_sum_norm_reference(in[0], in[1], row, in[2], {}, 1e-5, false,
+                                                DType::kF32)) *
+                 in[2];
+        },
+        {inputs[0], inputs[1], inputs[2]});
+  }
 }
 
 TEST(FusedOperators, CrossEntropyAgreesWithItsReference) {

@@ -39,6 +39,53 @@ void add_group_norm_samples(SampleTable& table) {
       .large = {group_norm_backward("large", {7, 12, 1031}, 3, {true, true, true})}};
 }
 
+const std::map<DType, std::string> kWideStreams = {
+    {DType::kBF16, "a stream is at least as wide as float32"},
+    {DType::kF16, "a stream is at least as wide as float32"}};
+
+void add_stream_norm_samples(SampleTable& table) {
+  table["stream_norm"] = {
+      .calls =
+          {call("layer norm", floats({3, 8}), Dims{8}, positives({8}), floats({8}, 2), kEps, true),
+           call("RMS norm", floats({2, 3, 4}), Dims{3, 4}, positives({3, 4}), kNone, kEps, false),
+           call("without parameters", floats({3, 8}), Dims{8}, kNone, kNone, kEps, true),
+           call("no rows", floats({0, 8}), Dims{8}, positives({8}), floats({8}, 2), kEps, true)},
+      .large = {call("large", floats({515, 131}), Dims{131}, positives({131}), floats({131}, 2),
+                     kEps, true)},
+      .refuses = kWideStreams};
+  table["stream_sum_norm"] = {
+      .calls = {call("layer norm", floats({3, 8}), floats({3, 8}, 3), Dims{8}, positives({8}),
+                     floats({8}, 2), kEps, true),
+                call("RMS norm", floats({2, 3, 4}), floats({2, 3, 4}, 3), Dims{3, 4},
+                     positives({3, 4}), kNone, kEps, false),
+                call("without parameters", floats({3, 8}), floats({3, 8}, 3), Dims{8}, kNone, kNone,
+                     kEps, true)},
+      .large = {call("large", floats({515, 131}), floats({515, 131}, 3), Dims{131},
+                     positives({131}), floats({131}, 2), kEps, true)},
+      .refuses = kWideStreams};
+  const auto backward = [](std::string what, Value carried, Value mean, Value weight,
+                           BoolList mask) {
+    return call(std::move(what), floats({3, 8}), carried, floats({3, 8}, 2), Dims{8}, mean,
+                positives({3, 1}), weight, kNone, mask);
+  };
+  const Value absent;
+  table["stream_norm_backward"] = {
+      .calls = {backward("layer norm", Value(floats({3, 8}, 5)), Value(floats({3, 1}, 3)),
+                         Value(positives({8}, 2)), {true, false, true, true}),
+                backward("RMS norm", Value(floats({3, 8}, 5)), absent, Value(positives({8}, 2)),
+                         {true, false, true, false}),
+                backward("branch too", absent, Value(floats({3, 1}, 3)), absent,
+                         {true, true, false, false}),
+                backward("parameters", absent, Value(floats({3, 1}, 3)), Value(positives({8}, 2)),
+                         {false, false, true, true})},
+      .large = {call("large", floats({515, 131}), floats({515, 131}, 5), floats({515, 131}, 2),
+                     Dims{131}, floats({515, 1}, 3), positives({515, 1}), positives({131}, 2),
+                     kNone, BoolList{true, true, true, true})},
+      .no_gradcheck =
+          "it takes mean and rstd as functions of the input; gradgradcheck of stream_norm sees it",
+      .refuses = kWideStreams};
+}
+
 }  // namespace
 
 void add_norm_samples(SampleTable& table) {
@@ -86,6 +133,7 @@ void add_norm_samples(SampleTable& table) {
           "it takes rstd as a function of the input; gradgradcheck of _fused_rms_norm sees it"};
   table["_fused_rms_norm_backward"].statistics = {"rstd"};
   add_group_norm_samples(table);
+  add_stream_norm_samples(table);
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include "core/ops/index/index.h"
 #include "core/ops/loss/loss.h"
 #include "core/ops/norm/norm.h"
+#include "core/ops/norm/stream_norm.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
@@ -107,6 +108,45 @@ void fused_rms_norm(const Operator& op, uint64_t batched, Stack& stack) {
                                                     call.get<std::optional<double>>(3));
   call.give(scaled(call, out, 2, 0));
   call.give(rstd);
+}
+
+void stream_norm(const Operator& op, uint64_t batched, Stack& stack) {
+  BatchedCall call(op, batched, stack);
+  if (!call.is_batched(2) && !call.is_batched(3)) return call.forward();
+  const Tensor stream = call.front(0);
+  const auto [out, mean, rstd] = lockstep::stream_norm(
+      stream, call.get<IntList>(1), {}, {}, call.get<double>(4), call.get<bool>(5), std::nullopt);
+  const DType dtype = call.get<std::optional<DType>>(6).value_or(stream.dtype());
+  call.give(as_dtype(scaled(call, out, 2, 3), dtype));
+  call.give(mean);
+  call.give(rstd);
+}
+
+void stream_sum_norm(const Operator& op, uint64_t batched, Stack& stack) {
+  BatchedCall call(op, batched, stack);
+  call.set_front(0);
+  call.set_front(1);
+  if (!call.is_batched(3) && !call.is_batched(4)) return call.forward();
+  const Tensor stream = call.front(0);
+  const auto [out, sum, mean, rstd] =
+      lockstep::stream_sum_norm(stream, call.front(1), call.get<IntList>(2), {}, {},
+                                call.get<double>(5), call.get<bool>(6), std::nullopt);
+  const DType dtype = call.get<std::optional<DType>>(7).value_or(stream.dtype());
+  call.give(as_dtype(scaled(call, out, 3, 4), dtype));
+  call.give(sum);
+  call.give(mean);
+  call.give(rstd);
+}
+
+void stream_norm_backward(const Operator& op, uint64_t batched, Stack& stack) {
+  BatchedCall call(op, batched, stack);
+  const BoolList wanted = call.get<BoolList>(8);
+  // Each sample has gradients of the parameters of its own.
+  if (call.is_batched(6) || wanted[2] || wanted[3]) return per_sample(op, batched, stack);
+  for (const size_t i : {0, 1, 2, 4, 5}) {
+    if (call.has_tensor(i)) call.set_front(i);
+  }
+  call.forward();
 }
 
 void group_norm(const Operator& op, uint64_t batched, Stack& stack) {

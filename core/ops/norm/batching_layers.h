@@ -8,6 +8,9 @@ namespace lockstep::batching {
 
 void native_layer_norm(const Operator& op, uint64_t batched, Stack& stack);
 void fused_rms_norm(const Operator& op, uint64_t batched, Stack& stack);
+void stream_norm(const Operator& op, uint64_t batched, Stack& stack);
+void stream_sum_norm(const Operator& op, uint64_t batched, Stack& stack);
+void stream_norm_backward(const Operator& op, uint64_t batched, Stack& stack);
 void group_norm(const Operator& op, uint64_t batched, Stack& stack);
 /// Batch norms. Channels are independent of each other, so the batch is folded into the channels.
 void channels(const Operator& op, uint64_t batched, Stack& stack);

@@ -16,11 +16,8 @@ namespace lockstep {
 
 namespace rules {
 
-namespace {
-
-/// Checks the arguments that both norms share and returns the shape of their statistics.
-Dims statistics_shape(std::string_view op, const Tensor& input, IntList shape,
-                      OptionalTensor weight, OptionalTensor bias) {
+Dims norm_statistics_shape(std::string_view op, const Tensor& input, IntList shape,
+                           OptionalTensor weight, OptionalTensor bias) {
   LS_CHECK(is_floating(input.dtype()), DTypeError, "[{}] expected a floating input, got {}.", op,
            to_string(input.dtype()));
   const int64_t lead = input.dim() - static_cast<int64_t>(shape.size());
@@ -44,11 +41,13 @@ Dims statistics_shape(std::string_view op, const Tensor& input, IntList shape,
   return sizes;
 }
 
-void check_gradient(std::string_view op, const Tensor& grad_out, const Tensor& input) {
+void check_norm_gradient(std::string_view op, const Tensor& grad_out, const Tensor& input) {
   LS_CHECK(same(grad_out.sizes(), input.sizes()), ShapeError,
            "[{}] the gradient has the wrong shape: expected {}, got {}.", op, input.shape(),
            grad_out.shape());
 }
+
+namespace {
 
 /// Checks a saved statistic's shape and dtype: that in which it was computed, or the input's.
 void check_statistic(std::string_view op, std::string_view name, const Tensor& statistic,
@@ -71,7 +70,8 @@ constexpr uint64_t kRmsNormBackward = 0b1011;      // all but rstd
 
 Outputs native_layer_norm(const Tensor& input, IntList normalized_shape, OptionalTensor weight,
                           OptionalTensor bias, double) {
-  const Dims statistics = statistics_shape("layer_norm", input, normalized_shape, weight, bias);
+  const Dims statistics =
+      norm_statistics_shape("layer_norm", input, normalized_shape, weight, bias);
   Outputs outputs = one(to_dims(input.sizes()), input.dtype());
   const DType dtype = returned_statistics_dtype(input, {weight, bias});
   add_output(outputs, statistics, dtype);
@@ -86,8 +86,8 @@ Outputs native_layer_norm_backward(const Tensor& grad_out, const Tensor& input,
                                    OptionalTensor weight, OptionalTensor bias,
                                    BoolList output_mask) {
   constexpr std::string_view kName = "native_layer_norm_backward";
-  const Dims statistics = statistics_shape(kName, input, normalized_shape, weight, bias);
-  check_gradient(kName, grad_out, input);
+  const Dims statistics = norm_statistics_shape(kName, input, normalized_shape, weight, bias);
+  check_norm_gradient(kName, grad_out, input);
   check_statistic(kName, "mean", mean, input, statistics);
   check_statistic(kName, "rstd", rstd, input, statistics);
   Outputs outputs;
@@ -101,7 +101,7 @@ Outputs native_layer_norm_backward(const Tensor& grad_out, const Tensor& input,
 
 Outputs fused_rms_norm(const Tensor& input, IntList normalized_shape, OptionalTensor weight,
                        std::optional<double>) {
-  const Dims statistics = statistics_shape("rms_norm", input, normalized_shape, weight, {});
+  const Dims statistics = norm_statistics_shape("rms_norm", input, normalized_shape, weight, {});
   Outputs outputs = one(to_dims(input.sizes()), input.dtype());
   add_output(outputs, statistics, kept_statistics_dtype(input));
   outputs.compute = input.dtype();
@@ -112,8 +112,8 @@ Outputs fused_rms_norm_backward(const Tensor& grad_out, const Tensor& input,
                                 IntList normalized_shape, const Tensor& rstd, OptionalTensor weight,
                                 BoolList output_mask) {
   constexpr std::string_view kName = "_fused_rms_norm_backward";
-  const Dims statistics = statistics_shape(kName, input, normalized_shape, weight, {});
-  check_gradient(kName, grad_out, input);
+  const Dims statistics = norm_statistics_shape(kName, input, normalized_shape, weight, {});
+  check_norm_gradient(kName, grad_out, input);
   check_statistic(kName, "rstd", rstd, input, statistics);
   Outputs outputs;
   add_output(outputs, input.sizes(), input.dtype(), output_mask[0]);
