@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/ops/norm/stream_norm.h"
 #include "kernels/cuda/norm/norm.h"
+#include "kernels/cuda/norm/stream_norm.h"
 #include "tests/cuda/agreement.h"
 
 namespace lockstep {
@@ -72,6 +74,69 @@ TEST(CudaNorm, WithoutRowsTheParametersHaveNoGradient) {
 TEST(CudaNorm, RowsWithoutElementsHaveTheCpusStatistics) {
   expect_agreement({random_tensor({3, 0}), random_tensor({0}), random_tensor({0})},
                    [](const std::vector<Tensor>& t) { return layer_norm_of(t, 0); });
+}
+
+/// Results of the norms of a stream, and their gradients for given gradients of the results.
+std::vector<Tensor> stream_norm_of(const std::vector<Tensor>& t, bool centre, DType dtype) {
+  const Dims row{t[0].size(-1)};
+  const OptionalTensor bias = centre ? OptionalTensor(t[3]) : OptionalTensor();
+  const auto [y, sum, mean, rstd] =
+      stream_sum_norm(t[0], t[1], row, t[2], bias, 1e-5, centre, dtype);
+  const OptionalTensor given_mean = centre ? OptionalTensor(mean) : OptionalTensor();
+  const auto [dx, narrow, dw, db] =
+      stream_norm_backward(t[4].to(dtype), t[0], sum, row, given_mean, rstd, t[2], t[1].dtype(),
+                           {true, true, true, centre});
+  std::vector<Tensor> results = {y, sum, rstd, dx, narrow, dw};
+  if (centre) results.insert(results.end(), {mean, db});
+  return results;
+}
+
+TEST(CudaNorm, OfAStreamAgreesWithTheCpuForRowsOfAnyLength) {
+  for (const auto& [stream, beside] :
+       {std::pair(DType::kF32, DType::kF32), std::pair(DType::kF32, DType::kBF16),
+        std::pair(DType::kF32, DType::kF16), std::pair(DType::kF64, DType::kF64)}) {
+    for (const int64_t n : {1, 5, 8, 40, 256, 1000, 1027, 2048, 3000, 8200}) {
+      SCOPED_TRACE(testing::Message() << to_string(beside) << ", " << n << " elements");
+      const std::vector<Tensor> inputs = {
+          random_tensor({21, n}, stream, 1), random_tensor({21, n}, beside, 2),
+          random_tensor({n}, stream, 3), random_tensor({n}, stream, 4),
+          random_tensor({21, n}, stream, 5)};
+      for (const bool centre : {true, false}) {
+        expect_agreement(
+            inputs, [&](const std::vector<Tensor>& t) { return stream_norm_of(t, centre, beside); },
+            3 * rounding_of(beside));
+      }
+    }
+  }
+}
+
+TEST(CudaNorm, OfAStreamSumsTheParametersGradientsOverManyGroups) {
+  for (const int64_t n : {24, 1027, 2048}) {
+    const std::vector<Tensor> inputs = {
+        random_tensor({2, 600, n}, DType::kF32, 1), random_tensor({2, 600, n}, DType::kBF16, 2),
+        random_tensor({n}, DType::kF32, 3), random_tensor({n}, DType::kF32, 4),
+        random_tensor({2, 600, n}, DType::kF32, 5)};
+    expect_agreement(
+        inputs, [&](const std::vector<Tensor>& t) { return stream_norm_of(t, true, DType::kBF16); },
+        10 * rounding_of(DType::kBF16));
+  }
+}
+
+TEST(CudaNorm, OfAStreamWithoutRowsHasNoGradientOfParameters) {
+  expect_agreement(
+      {random_tensor({0, 4}), random_leaf({4}, DType::kF32, 2)}, [](const std::vector<Tensor>& t) {
+        return std::vector<Tensor>{layer_norm_of_stream(t[0], {4}, t[1], {}, 1e-5, DType::kBF16)};
+      });
+}
+
+TEST(CudaNorm, GroupsOfAStreamsRowsAreOfABoundedNumber) {
+  for (const int64_t rows : {1, 31, 1000, 1 << 20}) {
+    for (const int64_t of_block : {1, 8}) {
+      const int64_t group = cuda::stream_norm_group(rows, of_block);
+      EXPECT_EQ(group % of_block, 0);
+      EXPECT_LE((rows + group - 1) / group, 528);
+    }
+  }
 }
 
 TEST(CudaNorm, GroupsOfRowsCoverThemInABoundedNumberOfBlocks) {

@@ -4,6 +4,7 @@
 #include "core/tensor/number_range.h"
 #include "kernels/common/norm_rows.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/norm/norm_join.h"
 #include "kernels/cuda/row_kernels.h"
 #include "kernels/cuda/workspace.h"
 
@@ -28,10 +29,6 @@ const DTypeKernels kPacked(norm_parameters::kImage, "norm_parameters", kFloating
 const DTypeKernels kScalar(norm_parameters::kImage, "norm_parameters", kFloatingDTypes, "_scalar");
 const Kernel kJoinF32(norm_parameters::kImage, "norm_join_f32");
 const Kernel kJoinF64(norm_parameters::kImage, "norm_join_f64");
-
-NormVector vector_of(const TensorArg& tensor) {
-  return {tensor.defined() ? tensor.address : nullptr, tensor.dtype};
-}
 
 const void* address_of(const In& parameter) {
   return parameter.defined() ? parameter.address : nullptr;
@@ -67,13 +64,6 @@ void forward(const Out& out, const Out* mean, const Out& rstd, const In& input,
   launch_rows(kForward, input.dtype, rows.y, rows);
 }
 
-void join_groups(const Out& result, const void* partial, int64_t groups, DType dtype) {
-  const NormParametersJoin join{partial, groups, result.numel, vector_of(result)};
-  const auto blocks = static_cast<unsigned>((result.numel + 31) / 32);
-  launch(dtype == DType::kF64 ? kJoinF64 : kJoinF32,
-         {.blocks = {blocks, 1, 1}, .threads = 32 * kNormRowThreads}, join);
-}
-
 /// `dw` and `db` may be undefined.
 void parameter_gradients(const Out& dw, const Out& db, const NormRows& rows, DType dtype) {
   if ((!dw.defined() && !db.defined()) || rows.n == 0) return;
@@ -100,8 +90,8 @@ void parameter_gradients(const Out& dw, const Out& db, const NormRows& rows, DTy
            {.blocks = {tiles, static_cast<unsigned>(groups), 1}, .threads = 32 * kNormRowThreads},
            parameters);
   }
-  if (dw.defined()) join_groups(dw, parameters.partial_weight, groups, dtype);
-  if (db.defined()) join_groups(db, parameters.partial_bias, groups, dtype);
+  join_norm_groups(dw, parameters.partial_weight, db, parameters.partial_bias, groups, rows.n,
+                   wide);
 }
 
 /// `dx`, `dw` and `db` may be undefined; `mean` is undefined for RMS norm.
@@ -146,6 +136,25 @@ void fused_rms_norm_backward(const Out& dx, const Out& dw, const In& grad_out, c
 }
 
 }  // namespace
+
+void join_norm_groups(const Out& dw, const void* partial_weight, const Out& db,
+                      const void* partial_bias, int64_t groups, int64_t n, bool wide) {
+  NormParametersJoin join{};
+  join.groups = groups;
+  join.n = n;
+  unsigned count = 0;
+  const auto add = [&](const Out& result, const void* partial) {
+    if (!result.defined()) return;
+    join.partial[count] = partial;
+    join.result[count++] = vector_of(result);
+  };
+  add(dw, partial_weight);
+  add(db, partial_bias);
+  launch(
+      wide ? kJoinF64 : kJoinF32,
+      {.blocks = {static_cast<unsigned>((n + 31) / 32), count, 1}, .threads = 32 * kNormRowThreads},
+      join);
+}
 
 LS_KERNEL(CUDA, "native_layer_norm", native_layer_norm, Strides::kContiguous);
 LS_KERNEL(CUDA, "native_layer_norm_backward", native_layer_norm_backward, Strides::kContiguous);

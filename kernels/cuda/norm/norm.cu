@@ -13,25 +13,6 @@ __device__ void write_statistics(const NormRows& p, int64_t row,
   store_statistic<T>(p.mean, row, s.mean);
   store_statistic<T>(p.rstd, row, s.rstd);
 }
-template <class C>
-__device__ C rstd_of(const NormRows& p, C squares) {
-  return C(1) / std::sqrt(squares / static_cast<C>(p.n) + static_cast<C>(p.eps));
-}
-
-/// Replaces values[k] by the norm's result for element at + k.
-template <int kPack, bool kAligned, class T, class C>
-__device__ void scale_and_shift(const NormRows& p, int64_t at, const NormStatistics<C>& s,
-                                C* values) {
-  C weight[kPack], bias[kPack];
-  load_parameter<kPack, kAligned, T>(p.weight, at, C(1), weight);
-  load_parameter<kPack, kAligned, T>(p.bias, at, C(0), bias);
-#pragma unroll
-  for (int k = 0; k < kPack; ++k) {
-    const C centred = (values[k] - s.mean) * s.rstd;
-    values[k] = std::fma(centred, weight[k], bias[k]);
-  }
-}
-
 template <class T, class Group, int kPack, int kEach>
 __device__ void norm_held(const NormRows& p) {
   using C = ComputeType<T>;

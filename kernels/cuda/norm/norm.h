@@ -42,11 +42,12 @@ struct NormParameters {
   void* partial_weight;  ///< [groups, n] in the compute type; null if not wanted
   void* partial_bias;
 };
+/// Sums over the groups, of the weight's and the bias's gradient in one launch.
 struct NormParametersJoin {
-  const void* partial;
+  const void* partial[2];
+  NormVector result[2];
   int64_t groups;
   int64_t n;
-  NormVector result;
 };
 
 /// Threads of a block that share columns; each takes rows a fixed number apart.

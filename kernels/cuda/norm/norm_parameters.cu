@@ -6,22 +6,6 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// to[column] = sum over the threads of each column; each thread holds kPack columns.
-template <int kPack, class C>
-__device__ void write_columns(C* to, int64_t first, int64_t n, const C* parts) {
-  __shared__ C shared[kNormRowThreads][kWarpThreads * kPack];
-#pragma unroll
-  for (int k = 0; k < kPack; ++k) shared[warp_index()][lane_index() * kPack + k] = parts[k];
-  __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < kWarpThreads * kPack;
-       i += kWarpThreads * kNormRowThreads) {
-    C total = shared[0][i];
-    for (int row = 1; row < kNormRowThreads; ++row) total += shared[row][i];
-    if (first + i < n) to[first + i] = total;
-  }
-  __syncthreads();
-}
-
 /// One block per group of rows and 32 * kPack columns.
 template <class T, int kPack>
 __device__ void norm_parameters(const NormParameters& p) {
@@ -51,14 +35,17 @@ __device__ void norm_parameters(const NormParameters& p) {
   }
 }
 
-/// One block per 32 columns.
+/// One block per 32 columns of each gradient.
 template <class C>
 __device__ void norm_join(const NormParametersJoin& p) {
   const int64_t first = int64_t{blockIdx.x} * kWarpThreads;
   const int64_t column = first + lane_index();
+  const bool first_result = blockIdx.y == 0;
+  const auto* const partial = static_cast<const C*>(first_result ? p.partial[0] : p.partial[1]);
+  const NormVector result = first_result ? p.result[0] : p.result[1];
   double total = 0;
   for (int64_t i = warp_index(); i < p.groups && column < p.n; i += kNormRowThreads) {
-    total += static_cast<double>(static_cast<const C*>(p.partial)[i * p.n + column]);
+    total += static_cast<double>(partial[i * p.n + column]);
   }
   __shared__ double shared[kNormRowThreads][kWarpThreads];
   shared[warp_index()][lane_index()] = total;
@@ -66,10 +53,9 @@ __device__ void norm_join(const NormParametersJoin& p) {
   if (warp_index() != 0 || column >= p.n) return;
   total = shared[0][lane_index()];
   for (int row = 1; row < kNormRowThreads; ++row) total += shared[row][lane_index()];
-  store_as(
-      p.result.dtype,
-      static_cast<char*>(p.result.data) + column * static_cast<int64_t>(size_of(p.result.dtype)),
-      total);
+  store_as(result.dtype,
+           static_cast<char*>(result.data) + column * static_cast<int64_t>(size_of(result.dtype)),
+           total);
 }
 
 }  // namespace
