@@ -2,11 +2,11 @@
 
 #include <cmath>
 
+#include "autograd/autocast.h"
 #include "core/base/current_scope.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/index/index.h"
 #include "core/ops/matmul/matmul.h"
-#include "core/ops/norm/norm.h"
 #include "core/ops/random/random.h"
 
 namespace lockstep::nn {
@@ -25,6 +25,13 @@ Tensor uniform(IntList sizes, int64_t in) {
   const double bound = 1 / std::sqrt(static_cast<double>(in));
   uniform_(weight, -bound, bound);
   return weight;
+}
+
+/// The dtype in which products read what is computed of x.
+DType dtype_of_readers(const Tensor& x) {
+  const DeviceType device = x.device().type;
+  const bool cast = is_autocast_enabled(device) && x.dtype() != DType::kF64;
+  return cast ? autocast_dtype(device) : x.dtype();
 }
 
 }  // namespace
@@ -75,7 +82,13 @@ LayerNorm::LayerNorm(int64_t width, double epsilon)
 
 Tensor LayerNorm::forward(const Tensor& x) const {
   const ModuleScope scope(path());
-  return layer_norm(x, weight.sizes(), weight, bias, epsilon_);
+  return layer_norm_of_stream(x, weight.sizes(), weight, bias, epsilon_, dtype_of_readers(x));
+}
+
+NormedSum LayerNorm::forward_onto(const Tensor& residual, const Tensor& branch) const {
+  const ModuleScope scope(path());
+  return layer_norm_of_sum(residual, branch, weight.sizes(), weight, bias, epsilon_,
+                           dtype_of_readers(residual));
 }
 
 RMSNorm::RMSNorm(int64_t width, double epsilon)
@@ -83,7 +96,13 @@ RMSNorm::RMSNorm(int64_t width, double epsilon)
 
 Tensor RMSNorm::forward(const Tensor& x) const {
   const ModuleScope scope(path());
-  return rms_norm(x, weight.sizes(), weight, epsilon_);
+  return rms_norm_of_stream(x, weight.sizes(), weight, epsilon_, dtype_of_readers(x));
+}
+
+NormedSum RMSNorm::forward_onto(const Tensor& residual, const Tensor& branch) const {
+  const ModuleScope scope(path());
+  return rms_norm_of_sum(residual, branch, weight.sizes(), weight, epsilon_,
+                         dtype_of_readers(residual));
 }
 
 }  // namespace lockstep::nn

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/ops/matmul/fused_linear.h"
+#include "core/ops/norm/stream_norm.h"
 #include "nn/module.h"
 
 namespace lockstep::nn {
@@ -44,12 +45,17 @@ class Embedding : public Module {
   Tensor weight;
 };
 
+// Norms compute in the dtype of x, at least f32, and return the dtype in which the products behind
+// them read the result: in an autocast region the region's, else that of x.
+
 /// y = (x - mean) / sqrt(variance + epsilon) * weight + bias over the last dimension
 /// (Ba, Kiros & Hinton 2016). Initialised with weight 1, bias 0.
 class LayerNorm : public Module {
  public:
   LayerNorm(int64_t width, double epsilon);
   Tensor forward(const Tensor& x) const;
+  /// forward(residual + branch) and residual + branch, in one pass.
+  NormedSum forward_onto(const Tensor& residual, const Tensor& branch) const;
 
   Tensor weight;
   Tensor bias;
@@ -63,6 +69,8 @@ class RMSNorm : public Module {
  public:
   RMSNorm(int64_t width, double epsilon);
   Tensor forward(const Tensor& x) const;
+  /// forward(residual + branch) and residual + branch, in one pass.
+  NormedSum forward_onto(const Tensor& residual, const Tensor& branch) const;
 
   Tensor weight;
 

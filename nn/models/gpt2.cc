@@ -57,10 +57,9 @@ Tensor Gpt2Block::attention(const Tensor& x, KvCache* cache, int64_t layer) {
 Tensor Gpt2Block::forward(const Tensor& x, KvCache* cache, int64_t layer) {
   const ModuleScope scope(path());
   const bool drops = is_training() && dropout_ > 0;
-  const Tensor mixed = attention(ln_1.forward(x), cache, layer);
-  const Tensor middle = drops ? x + dropout(attn_c_proj.forward(mixed), dropout_, true)
-                              : attn_c_proj.forward_onto(x, mixed);
-  const Gelu hidden = c_fc.forward_gelu(ln_2.forward(middle));
+  const Tensor mixed = attn_c_proj.forward(attention(ln_1.forward(x), cache, layer));
+  const auto [normed, middle] = ln_2.forward_onto(x, dropout(mixed, dropout_, drops));
+  const Gelu hidden = c_fc.forward_gelu(normed);
   return drops ? middle + dropout(mlp_c_proj.forward_of_gelu(hidden), dropout_, true)
                : mlp_c_proj.forward_of_gelu(hidden, middle);
 }

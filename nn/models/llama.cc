@@ -91,8 +91,7 @@ Tensor LlamaBlock::forward(const Tensor& x, const Tensor& cosine, const Tensor& 
                            KvCache* cache, int64_t layer) {
   const ModuleScope scope(path());
   const Tensor mixed = attention(input_layernorm.forward(x), cosine, sine, cache, layer);
-  const Tensor middle = o_proj.forward_onto(x, mixed);
-  const Tensor normed = post_attention_layernorm.forward(middle);
+  const auto [normed, middle] = post_attention_layernorm.forward_onto(x, o_proj.forward(mixed));
   const Tensor hidden = swiglu(gate_proj.forward(normed), up_proj.forward(normed));
   return down_proj.forward_onto(middle, hidden);
 }
