@@ -219,14 +219,24 @@ TEST(BlockSquareSums, AreOfTensorsOfOneDType) {
   EXPECT_THROW(_block_square_sums({zeros({2}, DType::kI64)}), DTypeError);
 }
 
-TEST(OrderedSum, IsThatOfAPlainLoop) {
+/// Sums of runs of 256 elements, each by a plain loop.
+std::vector<double> sums_of_runs(const std::vector<double>& x) {
+  std::vector<double> sums((x.size() + 255) / 256, 0.0);
+  for (size_t i = 0; i < x.size(); ++i) sums[i / 256] += x[i];
+  return sums;
+}
+
+TEST(OrderedSum, AddsRunsOf256InOrderAndThenTheirSums) {
   Generator generator(7);
-  for (const int64_t count : {0, 1, 3, 1000, 5001}) {
+  for (const int64_t count : {1, 3, 256, 257, 5001, 70000}) {
     const Tensor x = randn({count}, DType::kF64, &generator);
-    double want = 0;
-    for (int64_t i = 0; i < count; ++i) want += element<double>(x, i);
-    EXPECT_EQ(element<double>(_ordered_sum(x), 0), want) << count;
+    std::vector<double> want;
+    for (int64_t i = 0; i < count; ++i) want.push_back(element<double>(x, i));
+    do want = sums_of_runs(want);
+    while (want.size() > 1);
+    EXPECT_EQ(element<double>(_ordered_sum(x), 0), want[0]) << count;
   }
+  EXPECT_EQ(element<double>(_ordered_sum(empty({0}, DType::kF64)), 0), 0.0);
   // In any other order the small terms would count.
   std::vector<double> values(100, 1.0);
   values[0] = 0x1p60;

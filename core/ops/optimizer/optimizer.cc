@@ -158,7 +158,7 @@ LS_OP(block_square_sums, Tensor(TensorList), "_block_square_sums(Tensor[] self) 
 Tensor _block_square_sums(TensorList self) { return op_block_square_sums(self); }
 
 LS_OP(ordered_sum, Tensor(const Tensor&), "_ordered_sum(Tensor self) -> Tensor")
-    .doc("The sum of all elements in f64, added one after the other.")
+    .doc("The sum of all elements in f64: runs of 256, then runs of their sums, and so on.")
     .structured(rules::ordered_sum)
     .not_differentiable("norms are taken of gradients, after backward");
 Tensor _ordered_sum(const Tensor& self) { return op_ordered_sum(self); }

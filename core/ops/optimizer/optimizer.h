@@ -40,12 +40,15 @@ void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList mom
 inline constexpr int64_t kNormBlock = 4096;
 /// Sums of squares of blocks of kNormBlock consecutive elements in row-major order (a tensor's last
 /// block may be shorter), each summed in a fixed order. f64: ceil(numel / kNormBlock) sums of the
-/// first tensor, then those of the second, and so on. A norm that adds them in sequence does not
-/// depend on how parameters are split between ranks. Tensors are all f32 or all f64.
+/// first tensor, then those of the second, and so on. A norm that adds them with `_ordered_sum`
+/// does not depend on how parameters are split between ranks. Tensors are all f32 or all f64.
 Tensor _block_square_sums(TensorList self);
 
-/// The sum of all elements, f64, 0-d, added sequentially starting from 0, so that the bits are
-/// those of a plain loop on every device. self is f32 or f64.
+/// Elements that `_ordered_sum` adds one after the other.
+inline constexpr int64_t kSumRun = 256;
+/// The sum of all elements, f64, 0-d, with the same bits on every device. Each run of kSumRun
+/// elements (the last may be shorter) is added in order, starting from 0; then the sums of the runs
+/// are added in the same way, until there is one. self is f32 or f64.
 Tensor _ordered_sum(const Tensor& self);
 
 }  // namespace lockstep

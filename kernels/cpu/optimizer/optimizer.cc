@@ -193,16 +193,30 @@ void block_square_sums(const Out& out, InList self) {
   self[0].dtype == DType::kF64 ? square_sums<double>(out, self) : square_sums<float>(out, self);
 }
 
+/// The sum of each run of kSumRun elements; at least one.
 template <class T>
-double sum_in_order(const In& self) {
-  double sum = 0;
-  for (const T each : std::span(self.data<T>(), static_cast<size_t>(self.numel))) sum += each;
-  return sum;
+std::vector<double> sums_of_runs(std::span<const T> x) {
+  std::vector<double> sums;
+  do {
+    const std::span<const T> run = x.first(std::min(x.size(), static_cast<size_t>(kSumRun)));
+    double sum = 0;
+    for (const T each : run) sum += each;
+    sums.push_back(sum);
+    x = x.subspan(run.size());
+  } while (!x.empty());
+  return sums;
+}
+
+template <class T>
+std::vector<double> sums_of_runs(const In& self) {
+  return sums_of_runs(std::span(self.data<T>(), static_cast<size_t>(self.numel)));
 }
 
 void ordered_sum(const Out& out, const In& self) {
-  *out.data<double>() =
-      self.dtype == DType::kF64 ? sum_in_order<double>(self) : sum_in_order<float>(self);
+  std::vector<double> sums =
+      self.dtype == DType::kF64 ? sums_of_runs<double>(self) : sums_of_runs<float>(self);
+  while (sums.size() > 1) sums = sums_of_runs(std::span<const double>(sums));
+  *out.data<double>() = sums[0];
 }
 
 }  // namespace

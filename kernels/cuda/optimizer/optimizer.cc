@@ -1,5 +1,6 @@
 #include "kernels/cuda/optimizer/optimizer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/dispatch/kernel.h"
@@ -7,6 +8,7 @@
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/optimizer/optimizer.fatbin.h"
+#include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
 
@@ -129,8 +131,29 @@ void block_square_sums(const Out& out, InList self) {
 }
 
 void ordered_sum(const Out& out, const In& self) {
-  launch(kOrderedSum[self.dtype], {.blocks = {1, 1, 1}, .threads = kThreads},
-         OrderedSum{self.address, out.data<double>(), self.numel});
+  static_assert(kOrderedRun == kSumRun);
+  const auto runs_of = [](int64_t count) {
+    return std::max<int64_t>(1, (count + kOrderedRun - 1) / kOrderedRun);
+  };
+  const auto level = [&](DType dtype, const void* x, double* sums, int64_t count) {
+    const int64_t blocks = (runs_of(count) + kOrderedRuns - 1) / kOrderedRuns;
+    launch(kOrderedSum[dtype],
+           {.blocks = {static_cast<unsigned>(blocks), 1, 1}, .threads = kThreads},
+           OrderedSum{x, sums, count});
+  };
+  const int64_t runs = runs_of(self.numel);
+  if (runs == 1) return level(self.dtype, self.address, out.data<double>(), self.numel);
+  // The sums of every level but the last, one level behind the other.
+  int64_t held = 0;
+  for (int64_t count = runs; count > 1; count = runs_of(count)) held += count;
+  const Workspace workspace(static_cast<size_t>(held) * sizeof(double));
+  double* sums = workspace.data<double>();
+  level(self.dtype, self.address, sums, self.numel);
+  for (int64_t count = runs; count > 1; count = runs_of(count)) {
+    double* const next = runs_of(count) == 1 ? out.data<double>() : sums + count;
+    level(DType::kF64, sums, next, count);
+    sums = next;
+  }
 }
 
 }  // namespace

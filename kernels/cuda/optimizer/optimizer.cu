@@ -177,36 +177,27 @@ __device__ void block_square_sums(const BlockSquareSums& p) {
   }
 }
 
-/// One thread adds the elements, which the others load into shared memory one stretch ahead.
+/// The block loads its runs into shared memory, then one thread adds each run in order.
 template <class T>
 __device__ void ordered_sum(const OrderedSum& p) {
-  constexpr int kStretch = 1024;
+  constexpr int kLine = kOrderedRun + 1;  // so that threads in step read from different banks
+  __shared__ double runs[kOrderedRuns * kLine];
   const T* const x = static_cast<const T*>(p.x);
-  __shared__ double stretches[2][kStretch];
-  const auto fetch = [&](int64_t first, double* into, int from_thread) {
-    const int64_t rest = p.count - first;
-    const int count = static_cast<int>(rest < kStretch ? rest : kStretch);
-    const int step = static_cast<int>(blockDim.x) - from_thread;
-    for (int i = static_cast<int>(threadIdx.x) - from_thread; i < count; i += step) {
-      into[i] = x[first + i];
-    }
-  };
-  double sum = 0;
-  int here = 0;
-  fetch(0, stretches[0], 0);
-  __syncthreads();
-  for (int64_t first = 0; first < p.count; first += kStretch) {
-    if (threadIdx.x == 0) {
-      const int64_t rest = p.count - first;
-      const int count = static_cast<int>(rest < kStretch ? rest : kStretch);
-      for (int i = 0; i < count; ++i) sum += stretches[here][i];
-    } else if (threadIdx.x >= kWarpThreads) {
-      fetch(first + kStretch, stretches[1 - here], kWarpThreads);
-    }
-    here = 1 - here;
-    __syncthreads();
+  const int64_t first = int64_t{blockIdx.x} * kOrderedRuns * kOrderedRun;
+  const int64_t rest = p.count - first;
+  const int count =
+      static_cast<int>(rest < kOrderedRuns * kOrderedRun ? rest : kOrderedRuns * kOrderedRun);
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
+    runs[i / kOrderedRun * kLine + i % kOrderedRun] = x[first + i];
   }
-  if (threadIdx.x == 0) *p.out = sum;
+  __syncthreads();
+  const int run = static_cast<int>(threadIdx.x);
+  const int begin = run * kOrderedRun;
+  if (run >= kOrderedRuns || (begin >= count && first + begin > 0)) return;
+  const int length = count - begin < kOrderedRun ? count - begin : kOrderedRun;
+  double sum = 0;
+  for (int i = 0; i < length; ++i) sum += runs[run * kLine + i];
+  p.out[int64_t{blockIdx.x} * kOrderedRuns + run] = sum;
 }
 
 }  // namespace

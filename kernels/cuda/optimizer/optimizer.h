@@ -74,7 +74,10 @@ struct BlockSquareSums {
   PartList<SquaredTensor, 120> over;
 };
 
-/// A single block adds `count` elements in order.
+/// Elements that one thread adds, and such runs for each block.
+inline constexpr int kOrderedRun = 256;
+inline constexpr int kOrderedRuns = 16;
+/// One level of an ordered sum: `out` has the sum of each run of `x`.
 struct OrderedSum {
   const void* x;
   double* out;
