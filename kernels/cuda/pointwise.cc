@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "kernels/common/strided_plan.h"
 #include "kernels/cuda/pointwise_images.h"
+#include "kernels/cuda/pointwise_mixed.h"
 #include "kernels/cuda/pointwise_params.h"
 
 namespace lockstep::cuda {
@@ -75,12 +76,8 @@ bool lies_in_packs(const StridedPlan& plan, int o, int64_t element, int64_t byte
   return (bits & (bytes - 1)) == 0;
 }
 
-/// Fills `params` for a dense kernel and returns that kernel, or no kernel if the dense kernels do
-/// not support the plan. Sets `per_block` to the elements that a block computes at a time.
-Kernel plan_dense(const PointwiseKernel& kernel, const StridedPlan& plan, DensePointwise& params,
-                  int64_t& per_block) {
-  if (!kernel.has_dense) return {};
-  const PointwiseOperands& operands = params.operands;
+/// Fills in which operands have one element for all, and which have one for each row.
+void describe_operands(const StridedPlan& plan, DensePointwise& params) {
   params.numel = plan.numel;
   for (int o = 0; o < plan.operands; ++o) {
     int64_t bits = o == 0 ? 1 : 0;
@@ -88,6 +85,15 @@ Kernel plan_dense(const PointwiseKernel& kernel, const StridedPlan& plan, DenseP
     params.is_single[o] = bits == 0;
     params.repeats[o] = plan.strides[o][0] == 0;
   }
+}
+
+/// Fills `params` for a dense kernel and returns that kernel, or no kernel if the dense kernels do
+/// not support the plan. Sets `per_block` to the elements that a block computes at a time.
+Kernel plan_dense(const PointwiseKernel& kernel, const StridedPlan& plan, DensePointwise& params,
+                  int64_t& per_block) {
+  if (!kernel.has_dense) return {};
+  const PointwiseOperands& operands = params.operands;
+  describe_operands(plan, params);
   const std::optional<DType> dtype = dense_dtype(kernel, operands, params.is_single, plan.operands);
   const Kernel chosen = dtype == DType::kF32    ? kernel.dense_f32
                         : dtype == DType::kBF16 ? kernel.dense_bf16
@@ -112,6 +118,23 @@ Kernel plan_dense(const PointwiseKernel& kernel, const StridedPlan& plan, DenseP
     for (int o = 0; o < plan.operands; ++o) params.strides[o][d] = plan.strides[o][d + 1];
   }
   return chosen;
+}
+
+/// As `plan_dense`, for operands of f32, bf16 and f16 together.
+Kernel plan_mixed(const PointwiseKernel& kernel, const StridedPlan& plan, DensePointwise& params,
+                  int64_t& per_block) {
+  if (kernel.mixed.number() == 0 || plan.rank > 1) return {};
+  describe_operands(plan, params);
+  params.rank = 0;
+  for (int o = 0; o < plan.operands; ++o) {
+    if (params.is_single[o]) continue;
+    const DType dtype = params.operands.dtype[o];
+    const auto element = static_cast<int64_t>(size_of(dtype));
+    const bool floats = dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
+    if (!floats || !lies_in_packs(plan, o, element, kMixedPack * element)) return {};
+  }
+  per_block = kThreads * kMixedPack * kMixedPacks;
+  return kernel.mixed;
 }
 
 void launch_strided(Kernel kernel, const StridedPlan& plan, const PointwiseOperands& operands) {
@@ -152,6 +175,12 @@ void launch_parts(Kernel kernel, StridedPlan plan, const PointwiseOperands& oper
   launch_parts(kernel, plan, operands);
 }
 
+/// Whether a functor has a kernel for operands of several dtypes: those by which a residual stream
+/// meets tensors of a lower precision (LS_POINTWISE_MIXED).
+bool has_mixed(std::string_view functor) {
+  return functor == "Add" || functor == "Subtract" || functor == "Multiply";
+}
+
 }  // namespace
 
 PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const ComputeLane> lanes) {
@@ -173,6 +202,9 @@ PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const Compu
     kernel.dense_bf16 = Kernel(pointwise_images(), name + "_bf16");
     kernel.dense_f16 = Kernel(pointwise_images(), name + "_f16");
   }
+  if (has_mixed(functor) && name.ends_with("_fff")) {
+    kernel.mixed = Kernel(pointwise_images(), name + "_mixed");
+  }
   return kernel;
 }
 
@@ -186,7 +218,9 @@ void pointwise(const PointwiseKernel& kernel, const Out& out,
   DensePointwise params;
   params.operands = operands_of(plan, out, inputs, functor);
   int64_t per_block = 0;
-  if (const Kernel dense = plan_dense(kernel, plan, params, per_block); dense.number() != 0) {
+  Kernel dense = plan_dense(kernel, plan, params, per_block);
+  if (dense.number() == 0) dense = plan_mixed(kernel, plan, params, per_block);
+  if (dense.number() != 0) {
     launch(dense, {.blocks = {blocks_for(plan.numel, per_block), 1, 1}, .threads = kThreads},
            params);
   } else {

@@ -17,11 +17,14 @@ namespace lockstep::cuda {
 
 /// The kernels of one functor for one choice of lanes. `strided` takes operands of any strides and
 /// dtypes. If `has_dense`, the others take operands that are all dense in f32, bf16 or f16.
+/// `mixed`, which only sums, differences and products have, takes contiguous operands of several of
+/// these.
 struct PointwiseKernel {
   Kernel strided;
   Kernel dense_f32;
   Kernel dense_bf16;
   Kernel dense_f16;
+  Kernel mixed;
   bool has_dense;
   std::array<ComputeLane, 4> lanes;  ///< of the result, then of the inputs
 };

@@ -24,6 +24,9 @@ namespace lockstep::cuda::formula {
 namespace lockstep::cuda::logic {
 #include "kernels/pointwise/logic.fatbin.h"
 }
+namespace lockstep::cuda::mixed {
+#include "kernels/pointwise/mixed.fatbin.h"
+}
 namespace lockstep::cuda::piecewise {
 #include "kernels/pointwise/piecewise.fatbin.h"
 }
@@ -40,10 +43,10 @@ namespace lockstep::cuda::unary {
 namespace lockstep::cuda {
 
 std::span<const void* const> pointwise_images() {
-  static constexpr std::array<const void*, 11> kImages = {
+  static constexpr std::array<const void*, 12> kImages = {
       activation::kImage, arithmetic::kImage, compare::kImage, copy::kImage,
-      division::kImage,   formula::kImage,    logic::kImage,   piecewise::kImage,
-      round::kImage,      special::kImage,    unary::kImage};
+      division::kImage,   formula::kImage,    logic::kImage,   mixed::kImage,
+      piecewise::kImage,  round::kImage,      special::kImage, unary::kImage};
   return kImages;
 }
 

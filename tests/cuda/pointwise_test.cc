@@ -91,6 +91,27 @@ TEST(CudaPointwise, DenseOperandsGiveTheCpusBits) {
   }
 }
 
+TEST(CudaPointwise, FloatsBesideHalvesGiveTheCpusBits) {
+  manual_seed(3);
+  for (const int64_t n : {1, 3, 4, 1000, 4096, 70001}) {
+    for (const DType half : {DType::kBF16, DType::kF16}) {
+      SCOPED_TRACE(testing::Message() << n << " " << to_string(half));
+      const Tensor a = some({n}), b = some({n}, half);
+      const Tensor here = a.to(kGpu), there = b.to(kGpu);
+      expect_same_bits(add(here, there), add(a, b));
+      expect_same_bits(sub(there, here), sub(b, a));
+      expect_same_bits(mul(here, there), mul(a, b));
+      expect_same_bits(here.clone().add_(there), a.clone().add_(b));
+      expect_same_bits(there.clone().add_(here), b.clone().add_(a));
+      if (n < 8) continue;
+      // Not aligned to packs, and with gaps.
+      expect_same_bits(add(here.slice(0, 1), there.slice(0, 1)), add(a.slice(0, 1), b.slice(0, 1)));
+      expect_same_bits(add(here.slice(0, 0, n, 2), there.slice(0, 0, n, 2)),
+                       add(a.slice(0, 0, n, 2), b.slice(0, 0, n, 2)));
+    }
+  }
+}
+
 TEST(CudaPointwise, ViewsAndBroadcastOperandsGiveTheCpusBits) {
   manual_seed(2);
   const Tensor a = some({6, 5, 4});
