@@ -247,7 +247,7 @@ Tensor GraphRun::take_arrived(const Slot& slot, size_t edge) {
 Gradients GraphRun::apply(const Slot& slot, std::span<Tensor> incoming) {
   Node& node = *slot.node;
   const std::span<const uint32_t> edges(edges_.data() + slot.first_edge, node.edges_.size());
-  BackwardCall call{0, {}};
+  BackwardCall call{.needs = 0, .destinations = {}, .frees_saved = !retain_graph_};
   for (size_t i = 0; i < edges.size() && i < 64; ++i) {
     call.needs |= static_cast<uint64_t>(edges[i] != kNowhere) << i;
   }

@@ -60,7 +60,8 @@ struct GradientMeta {
 struct BackwardCall {
   uint64_t needs = ~uint64_t{0};  ///< bit i: the gradient for next edge i is needed
   std::span<const Tensor>
-      destinations;  ///< per next edge, memory for the gradient or undefined; may be empty
+      destinations;          ///< per next edge, memory for the gradient or undefined; may be empty
+  bool frees_saved = false;  ///< the engine releases the saved tensors behind this call
 };
 
 /// One step of a recorded computation, run backwards: takes the gradients of a forward operator's

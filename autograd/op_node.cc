@@ -1,5 +1,8 @@
 #include "autograd/op_node.h"
 
+#include <algorithm>
+
+#include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
 #include "core/base/scoped_value.h"
@@ -43,6 +46,21 @@ void OpNode::keep_argument(size_t i, const Value& value) {
   arguments_.emplace_back(value.own());
 }
 
+class OpNode::Memory final : public SavedMemory {
+ public:
+  Memory(OpNode& node, std::span<const Tensor> unpacked) : node_(node), unpacked_(unpacked) {}
+
+  Tensor take(size_t i) override {
+    Tensor taken = node_.saved_[i].take(unpacked_[i]);
+    node_.released_ |= taken.defined();
+    return taken;
+  }
+
+ private:
+  OpNode& node_;
+  std::span<const Tensor> unpacked_;
+};
+
 Gradients OpNode::apply_as(Node* owner, std::span<Tensor> grads, const BackwardCall& call) {
   LS_CHECK(
       !released_, AutogradError,
@@ -54,8 +72,14 @@ Gradients OpNode::apply_as(Node* owner, std::span<Tensor> grads, const BackwardC
            derivative.not_differentiable_reason);
   SmallVector<Tensor, 4> saved;
   for (const SavedTensor& tensor : saved_) saved.push_back(tensor.unpack(op_.name(), owner));
+  // A batched gradient cannot be written into memory that has no batch.
+  const bool batched = std::any_of(grads.begin(), grads.end(), [](const Tensor& grad) {
+    return grad.defined() && grad.key_set().has(Key::kVmap);
+  });
+  const bool can_take = call.frees_saved && !is_grad_enabled() && !batched;
+  Memory memory(*this, saved);
   VjpContext context(saved, arguments_, inputs_, needs_ & call.needs, call.destinations,
-                     derivative.data);
+                     derivative.data, can_take ? &memory : nullptr);
   // The edges of another owner are not those of this node's arguments.
   const ScopedValue<detail::ArrivedGradients*> offered(
       detail::arrived_gradients, owner == this ? detail::arrived_gradients : nullptr);

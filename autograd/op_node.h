@@ -42,6 +42,9 @@ class OpNode final : public Node, public Pooled<OpNode> {
   Tensor destination_through(const Tensor& place) const override;
 
  private:
+  /// Gives away saved tensors during `apply`.
+  class Memory;
+
   InputMeta& add_input(Edge edge);
 
   const Operator& op_;

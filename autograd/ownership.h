@@ -6,9 +6,10 @@ namespace lockstep {
 
 /// Whether `tensor` is the only owner of its elements, so that they may be changed or reused: there
 /// is no other reference to the tensor or its storage, except by a base that only `tensor` owns.
-inline bool is_exclusive(const Tensor& tensor) {
+/// `handles` is the number of references to the tensor that the caller itself holds.
+inline bool is_exclusive(const Tensor& tensor, uint32_t handles = 1) {
   const TensorImpl& impl = *tensor.impl();
-  if (impl.use_count() != 1) return false;
+  if (impl.use_count() != handles) return false;
   if (!impl.base) return impl.storage->use_count() == 1;
   return impl.base->use_count() == 1 && impl.base->storage == impl.storage &&
          impl.storage->use_count() == 2;

@@ -3,16 +3,21 @@
 #include "autograd/copy_slices.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
+#include "autograd/ownership.h"
 #include "core/base/check.h"
 
 namespace lockstep {
 
 namespace {
 
+/// The elements of `impl` as a new tensor without history.
+Ref<TensorImpl> alias_of(const TensorImpl& impl) {
+  return make_ref<TensorImpl>(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype);
+}
+
 /// Another tensor over the elements of `impl`, with the edge's node as history.
 Tensor with_history(const TensorImpl& impl, Edge edge) {
-  Tensor restored(
-      make_ref<TensorImpl>(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype));
+  Tensor restored(alias_of(impl));
   set_history(*restored.impl(), std::move(edge.node), edge.input_nr);
   return restored;
 }
@@ -38,9 +43,7 @@ SavedTensor SavedTensor::argument(const Tensor& tensor) {
 
 SavedTensor SavedTensor::without_history(const Tensor& tensor) {
   SavedTensor saved;
-  const TensorImpl& impl = *tensor.impl();
-  saved.impl_ =
-      make_ref<TensorImpl>(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype);
+  saved.impl_ = alias_of(*tensor.impl());
   saved.version_ = saved.impl_->version();
   return saved;
 }
@@ -86,6 +89,17 @@ Tensor SavedTensor::unpack(std::string_view op, Node* owner) const {
            is_result_ ? "a result" : "an argument", op, version_, found);
   if (!has_history_ || !is_grad_enabled()) return Tensor(impl_);
   return with_history(*impl_, {Ref<Node>::share(owner), output_nr_});
+}
+
+Tensor SavedTensor::take(const Tensor& unpacked) {
+  if (!impl_ || impl_.get() != unpacked.impl()) return {};
+  constexpr uint32_t kHandles = 2;  // impl_ and unpacked
+  const Storage& storage = *impl_->storage;
+  const bool free = is_exclusive(unpacked, kHandles) && storage.owns_memory() &&
+                    !storage.is_recorded() && is_dense(impl_->sizes, impl_->strides);
+  if (!free) return {};
+  impl_.reset();
+  return Tensor(alias_of(*unpacked.impl()));
 }
 
 }  // namespace lockstep

@@ -30,6 +30,12 @@ class SavedTensor {
   /// the storage was changed in place since.
   Tensor unpack(std::string_view op, Node* owner) const;
 
+  /// Gives the tensor's memory away, as a tensor of the same elements without history, if nothing
+  /// else can read them: neither another tensor, view or saved tensor, nor hooks, nor work on
+  /// another stream, nor an owner outside this library. This is empty then. Otherwise returns an
+  /// undefined tensor and changes nothing. `unpacked` is what `unpack` returned, in one copy.
+  Tensor take(const Tensor& unpacked);
+
   bool is_result() const noexcept { return is_result_; }
   bool defined() const noexcept { return impl_ || packed_; }
   /// Whether hooks keep the tensor; `peek` returns an undefined tensor then.

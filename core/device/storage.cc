@@ -8,11 +8,13 @@
 namespace lockstep {
 
 void Storage::record_stream(const Stream& stream) const {
+  recorded_.store(true, std::memory_order_relaxed);
   if (parent_) return parent_->record_stream(stream);
   if (block_.owner != nullptr) block_.owner->record_stream(block_, stream);
 }
 
 void Storage::record_use(const Stream& stream) const {
+  recorded_.store(true, std::memory_order_relaxed);
   if (parent_) return parent_->record_use(stream);
   if (block_.owner != nullptr) block_.owner->record_use(block_, stream);
 }

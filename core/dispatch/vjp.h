@@ -24,11 +24,25 @@ struct InputMeta {
   InputMeta() noexcept {}  // if defaulted, `InputMeta()` would zero the inline arrays of Dims first
 };
 
+/// The tensors that one node saved, as `VjpContext::take_saved` sees them.
+class SavedMemory {
+ public:
+  virtual Tensor take(size_t i) = 0;
+
+ protected:
+  ~SavedMemory() = default;
+};
+
 /// What a derivative can access while it runs. Made for one call; not thread-safe.
 class VjpContext {
  public:
   /// The i-th tensor that the block's `.saves(...)` lists.
   const Tensor& saved(size_t i) const { return saved_[i]; }
+  /// The memory of the i-th saved tensor, for a result that may overwrite it: the same elements as
+  /// a tensor without history, if this derivative is the last that can read them. Undefined
+  /// otherwise: when the graph is retained or this backward recorded, when saved-tensor hooks keep
+  /// the tensor, or when another tensor, node or stream may read its storage. Can be taken once.
+  Tensor take_saved(size_t i) const { return memory_ != nullptr ? memory_->take(i) : Tensor(); }
   /// Argument `i` of the schema, which must not be a tensor.
   template <class T>
   T argument(size_t i) const {
@@ -67,13 +81,15 @@ class VjpContext {
 
   VjpContext(std::span<const Tensor> saved, std::span<const Value> arguments,
              std::span<const InputMeta> inputs, uint64_t needs,
-             std::span<const Tensor> destinations, void* data = nullptr)
+             std::span<const Tensor> destinations, void* data = nullptr,
+             SavedMemory* memory = nullptr)
       : saved_(saved),
         arguments_(arguments),
         inputs_(inputs),
         needs_(needs),
         destinations_(destinations),
-        data_(data) {}
+        data_(data),
+        memory_(memory) {}
 
  private:
   std::span<const Tensor> saved_;
@@ -82,6 +98,7 @@ class VjpContext {
   uint64_t needs_;
   std::span<const Tensor> destinations_;
   void* data_;
+  SavedMemory* memory_;
 };
 
 /// A derivative (vector-Jacobian product): maps the gradients of the results (undefined where none

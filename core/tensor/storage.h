@@ -55,6 +55,10 @@ class Storage : public RefCounted, public Pooled<Storage> {
   void record_stream(const Stream& stream) const;
   /// Marks the memory as used by the work that is queued on `stream` now (Allocator::record_use).
   void record_use(const Stream& stream) const;
+  /// Whether one of these two was called: work on another stream may still read the memory.
+  bool is_recorded() const noexcept { return recorded_.load(std::memory_order_relaxed); }
+  /// Whether the memory is this storage's alone: neither borrowed nor part of an arena.
+  bool owns_memory() const noexcept { return block_.owner != nullptr; }
 
   /// Changes the size, keeping the common prefix. Throws DeviceError on a window of an arena and on
   /// borrowed memory.
@@ -70,6 +74,7 @@ class Storage : public RefCounted, public Pooled<Storage> {
   size_t bytes_;
   Device device_;
   std::atomic<uint32_t> version_{0};
+  mutable std::atomic<bool> recorded_{false};
   Ref<Storage> parent_;
 };
 
