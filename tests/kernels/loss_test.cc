@@ -161,13 +161,44 @@ TEST(CrossEntropy, LogsumexpCarriesAGradientToo) {
   EXPECT_TRUE(gradgradcheck(both, {leaf({3, 4})}));
 }
 
+TEST(CrossEntropy, LossAndLogsumexpOfHalvesAreF32) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    const Tensor x = random_tensor({40, 3000}, dtype).set_requires_grad();
+    const Tensor wide = x.detach().to(DType::kF32).set_requires_grad();
+    const Tensor target = targets({40}, 3000);
+    for (const Reduction reduction : {Reduction::kNone, Reduction::kMean, Reduction::kSum}) {
+      const auto [loss, total] = fused_cross_entropy(x, target, reduction);
+      const auto [wanted, wanted_total] = fused_cross_entropy(wide, target, reduction);
+      EXPECT_EQ(loss.dtype(), DType::kF32);
+      EXPECT_EQ(total.dtype(), DType::kF32);
+      expect_near(loss, wanted, 0, 0);
+      expect_near(total, wanted_total, 0, 0);
+      const Tensor weights = random_tensor(loss.sizes(), DType::kF32, 5);
+      expect_near(grad({loss}, {x}, {weights})[0], grad({wanted}, {wide}, {weights})[0].to(dtype),
+                  0, 0);
+    }
+  }
+}
+
+TEST(CrossEntropy, TheGradientMayOverwriteTheLogits) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64}) {
+    const Tensor x = random_tensor({40, 300}, dtype);
+    const Tensor target = targets({40}, 300);
+    const auto [loss, total] = fused_cross_entropy(x, target, Reduction::kMean, 7);
+    const Tensor one = ones({}, {loss.dtype()});
+    const Tensor wanted = fused_cross_entropy_backward(x, one, target, total, Reduction::kMean, 7);
+    fused_cross_entropy_backward_(x, one, target, total, Reduction::kMean, 7);
+    expect_near(x, wanted, 0, 0);
+  }
+}
+
 TEST(CrossEntropy, BitsDoNotDependOnThreads) {
   const Tensor x = random_tensor({301, 1000});
   const Tensor target = targets({301}, 1000);
   expect_same_bits_for_any_threads([&] {
     const auto [loss, total] = fused_cross_entropy(x, target);
     const Tensor dx =
-        fused_cross_entropy_backward(ones({}), x, target, total, Reduction::kMean, -100);
+        fused_cross_entropy_backward(x, ones({}), target, total, Reduction::kMean, -100);
     return std::vector<Tensor>{loss, total, dx, softmax(x, 1), log_softmax(x, 0)};
   });
 }

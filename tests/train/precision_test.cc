@@ -7,9 +7,11 @@
 #include <numeric>
 
 #include "core/base/parallel.h"
+#include "core/dispatch/mode.h"
 #include "core/dispatch/op_counter.h"
 #include "core/tensor/allocator.h"
 #include "tests/train/tiny_run.h"
+#include "train/language_task.h"
 #include "train/run/checkpoint.h"
 
 namespace lockstep::train {
@@ -71,6 +73,40 @@ TEST(Precision, EveryModelTrainsInIt) {
       EXPECT_NE(mixed[0], f32) << model << precision;
       EXPECT_TRUE(std::isfinite(mixed[2])) << model << precision;
     }
+  }
+}
+
+/// Counts the floating tensors [rows, classes] that operators return, or change, by dtype.
+struct Logits : DispatchMode {
+  Dims sizes;
+  int f32 = 0;
+  int halves = 0;
+
+  explicit Logits(const Dims& of) : sizes(of) {}
+  void call(const Operator& op, KeySet keys, Stack& stack) override {
+    pass_on(op, keys, stack);
+    for (const Value& result : stack.results()) {
+      if (!result.is_tensor()) continue;
+      const Tensor& tensor = result.tensor();
+      if (tensor.numel() != sizes[0] * sizes[1] || tensor.size(-1) != sizes[1]) continue;
+      f32 += tensor.dtype() == DType::kF32 ? 1 : 0;
+      halves += tensor.dtype() == DType::kBF16 ? 1 : 0;
+    }
+  }
+};
+
+TEST(Precision, LogitsAndTheirGradientAreNeverWidened) {
+  const TemporaryDirectory folder;
+  for (const char* model : {kPlain, kLlama}) {
+    SCOPED_TRACE(model);
+    Trainer trainer = Trainer::create(tiny_run(folder, model + with("BF16_MIXED")));
+    const int64_t rows = trainer.samples_per_batch() * trainer.task().tokens_per_sample();
+    Logits logits({rows, dynamic_cast<LanguageTask&>(trainer.task()).model().vocabulary()});
+    const ModeGuard on(logits);
+    trainer.step();
+    trainer.evaluate(1);
+    EXPECT_EQ(logits.f32, 0);
+    EXPECT_GT(logits.halves, 0);
   }
 }
 

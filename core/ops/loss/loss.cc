@@ -1,6 +1,7 @@
 #include "core/ops/loss/loss.h"
 
 #include "core/base/check.h"
+#include "core/dispatch/autocast_state.h"
 #include "core/dispatch/op.h"
 #include "core/ops/factory/as_dtype.h"
 #include "core/ops/factory/copy.h"
@@ -27,10 +28,7 @@ void check_target(std::string_view op, const Tensor& self, const Tensor& target)
       self.dim() == 2 ? target.dim() == 1 && target.size(0) == self.size(0) : target.numel() == 1;
   LS_CHECK(fits, ShapeError, "[{}] expected a target for each row of {}, got targets of shape {}.",
            op, self.shape(), target.shape());
-  const DType dtype = target.dtype();
-  LS_CHECK(dtype == DType::kI64 || dtype == DType::kI32 || dtype == DType::kU8, DTypeError,
-           "[{}] targets are class numbers: expected int64, int32 or uint8, got {}.", op,
-           to_string(dtype));
+  check_class_numbers(op, target);
 }
 
 void check_weight(std::string_view op, const Tensor& self, OptionalTensor weight) {
@@ -83,12 +81,12 @@ Outputs fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t re
   check_reduction("cross_entropy_loss", reduction);
   LS_CHECK(self.dim() == 2, ShapeError, "[_fused_cross_entropy] expected [rows, classes], got {}.",
            self.shape());
-  Outputs outputs = one(loss_shape(self, reduction), self.dtype());
-  const DType statistics = self.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
-  outputs.specs.push_back(one({self.size(0)}, statistics).specs[0]);
+  const DType wide = promote(self.dtype(), DType::kF32);
+  Outputs outputs = one(loss_shape(self, reduction), wide);
+  outputs.specs.push_back(one({self.size(0)}, wide).specs[0]);
   return outputs;
 }
-Outputs fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& self,
+Outputs fused_cross_entropy_backward(const Tensor& self, const Tensor& grad_output,
                                      const Tensor& target, const Tensor& logsumexp,
                                      int64_t reduction, int64_t) {
   check_target("_fused_cross_entropy_backward", self, target);
@@ -101,13 +99,12 @@ Outputs fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& se
            "[_fused_cross_entropy_backward] expected a logsumexp for each row of {}, got shape {}.",
            self.shape(), logsumexp.shape());
   const DType wide = promote(self.dtype(), DType::kF32);
-  LS_CHECK(logsumexp.dtype() == wide, DTypeError,
-           "[_fused_cross_entropy_backward] logsumexp of {} rows must be {}, got {}.",
-           to_string(self.dtype()), to_string(wide), to_string(logsumexp.dtype()));
-  Outputs outputs = one(to_dims(self.sizes()), self.dtype());
-  outputs.compute = self.dtype();
-  outputs.cast_mask = 0b1;  // the gradient
-  return outputs;
+  LS_CHECK(logsumexp.dtype() == wide && grad_output.dtype() == wide, DTypeError,
+           "[_fused_cross_entropy_backward] logsumexp and gradient of {} rows must be {}, got {} "
+           "and {}.",
+           to_string(self.dtype()), to_string(wide), to_string(logsumexp.dtype()),
+           to_string(grad_output.dtype()));
+  return one(to_dims(self.sizes()), self.dtype());
 }
 
 }  // namespace
@@ -224,6 +221,18 @@ Tensor row_scales(const Tensor& grad_output, const Tensor& target, int64_t reduc
   return each.unsqueeze(1);
 }
 
+/// The gradient of _fused_cross_entropy's logits, written over them where nothing else reads them.
+Tensor gradient_of_loss(VjpContext& ctx, const Tensor& grad) {
+  const auto reduction = static_cast<Reduction>(ctx.argument<int64_t>(2));
+  const int64_t ignore_index = ctx.argument<int64_t>(3);
+  if (const Tensor logits = ctx.take_saved(0); logits.defined()) {
+    return fused_cross_entropy_backward_(logits, grad, ctx.saved(1), ctx.saved(2), reduction,
+                                         ignore_index);
+  }
+  return fused_cross_entropy_backward(ctx.saved(0), grad, ctx.saved(1), ctx.saved(2), reduction,
+                                      ignore_index);
+}
+
 }  // namespace
 
 LS_OP(nll_loss_forward, TwoTensors(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t),
@@ -333,26 +342,21 @@ LS_OP(
     fused_cross_entropy, TwoTensors(const Tensor&, const Tensor&, int64_t, int64_t),
     "_fused_cross_entropy(Tensor self, Tensor target, int reduction, int ignore_index) -> (Tensor "
     "loss, Tensor logsumexp)")
-    .doc("Cross-entropy of logits [rows, classes] and class numbers, the logits read once.")
+    .doc("Cross-entropy of logits [rows, classes] and class numbers in float32, read once.")
     .structured(rules::fused_cross_entropy)
     .batching(batching::fused_cross_entropy)
-    .autocast(Autocast::kF32)
     .saves({"self", "target", "output1"})
     .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
       const Tensor& self = ctx.saved(0);
       return ctx.gradients(
           [&] {
-            Tensor of_loss, of_logsumexp;
-            if (grads[0].defined()) {
-              of_loss = fused_cross_entropy_backward(
-                  grads[0], self, ctx.saved(1), ctx.saved(2),
-                  static_cast<Reduction>(ctx.argument<int64_t>(2)), ctx.argument<int64_t>(3));
-            }
+            Tensor of_logsumexp;
             if (grads[1].defined()) {
               const Tensor part = probabilities(self, ctx.saved(2)) * grads[1].unsqueeze(1);
               of_logsumexp = as_dtype(part, self.dtype());
             }
-            if (!of_loss.defined()) return of_logsumexp;
+            if (!grads[0].defined()) return of_logsumexp;
+            const Tensor of_loss = gradient_of_loss(ctx, grads[0]);
             return of_logsumexp.defined() ? of_loss + of_logsumexp : of_loss;
           },
           [] { return Tensor(); });
@@ -364,59 +368,77 @@ std::tuple<Tensor, Tensor> fused_cross_entropy(const Tensor& self, const Tensor&
 
 LS_OP(fused_cross_entropy_backward,
       Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, int64_t, int64_t),
-      "_fused_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor "
+      "_fused_cross_entropy_backward(Tensor self, Tensor grad_output, Tensor target, Tensor "
       "logsumexp, int reduction, int ignore_index) -> Tensor")
     .doc("Gradient of the logits of _fused_cross_entropy, written once.")
     .structured(rules::fused_cross_entropy_backward)
     .batching(batching::fused_cross_entropy_backward)
-    .saves({"grad_output", "self", "target", "logsumexp"})
+    .in_place()
+    .saves({"self", "grad_output", "target", "logsumexp"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       // dx = scale (exp(x - logsumexp) - onehot), a scale for each row.
       const Tensor& target = ctx.saved(2);
       const int64_t reduction = ctx.argument<int64_t>(4);
       const int64_t ignore_index = ctx.argument<int64_t>(5);
-      const Tensor moved = grad * probabilities(ctx.saved(1), ctx.saved(3));
+      const Tensor moved = grad * probabilities(ctx.saved(0), ctx.saved(3));
       const auto scales = [&](const Tensor& shared) {
         return row_scales(shared, target, reduction, ignore_index, grad.size(0));
       };
       Gradients gradients(ctx.input_count());
-      if (ctx.needs(0)) {
+      if (ctx.needs(1)) {
         const Tensor safe = masked_fill(target, eq(target, ignore_index), 0);
         const Tensor chosen = gather(grad, 1, as_dtype(safe, DType::kI64).unsqueeze(1));
         const Tensor along = (sum(moved, {1}, true) - chosen) * scales(ones({}, grad.options()));
-        gradients[0] = as_dtype(sum_to_size(along.squeeze(1), ctx.sizes(0)), ctx.input(0).dtype);
+        gradients[1] = as_dtype(sum_to_size(along.squeeze(1), ctx.sizes(1)), ctx.input(1).dtype);
       }
-      const Tensor of_scores = moved * scales(ctx.saved(0));
-      if (ctx.needs(1)) gradients[1] = as_dtype(of_scores, ctx.input(1).dtype);
+      const Tensor of_scores = moved * scales(ctx.saved(1));
+      if (ctx.needs(0)) gradients[0] = as_dtype(of_scores, ctx.input(0).dtype);
       if (ctx.needs(3)) gradients[3] = as_dtype(-sum(of_scores, {1}), ctx.input(3).dtype);
       return gradients;
     });
-Tensor fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& self,
+Tensor fused_cross_entropy_backward(const Tensor& self, const Tensor& grad_output,
                                     const Tensor& target, const Tensor& logsumexp,
                                     Reduction reduction, int64_t ignore_index) {
-  return op_fused_cross_entropy_backward(grad_output, self, target, logsumexp,
+  return op_fused_cross_entropy_backward(self, grad_output, target, logsumexp,
                                          static_cast<int64_t>(reduction), ignore_index);
 }
+const Tensor& fused_cross_entropy_backward_(const Tensor& self, const Tensor& grad_output,
+                                            const Tensor& target, const Tensor& logsumexp,
+                                            Reduction reduction, int64_t ignore_index) {
+  return op_fused_cross_entropy_backward.in_place(self, grad_output, target, logsumexp,
+                                                  static_cast<int64_t>(reduction), ignore_index);
+}
+
+LS_OP(unfused_cross_entropy,
+      Tensor(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t, double),
+      "_unfused_cross_entropy(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
+      "ignore_index, float label_smoothing) -> Tensor")
+    .doc("cross_entropy_loss of one operator per step: for probabilities, weights and smoothing.")
+    .autocast(Autocast::kF32)
+    .composite(unfused);
 
 LS_OP(cross_entropy_loss,
       Tensor(const Tensor&, const Tensor&, OptionalTensor, int64_t, int64_t, double),
       "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
       "ignore_index=-100, float label_smoothing=0.) -> Tensor")
-    .doc("Cross-entropy of logits and class numbers or probabilities.")
-    .autocast(Autocast::kF32)
+    .doc("Cross-entropy of logits and class numbers or probabilities; autocast gives float32.")
     .composite([](const Tensor& self, const Tensor& target, OptionalTensor weight,
                   int64_t reduction, int64_t ignore_index, double label_smoothing) {
       LS_CHECK(label_smoothing >= 0 && label_smoothing <= 1, ShapeError,
                "[cross_entropy_loss] label_smoothing must lie in [0, 1], got {}.", label_smoothing);
       if (weight || label_smoothing > 0 || is_floating(target.dtype())) {
-        return unfused(self, target, weight, reduction, ignore_index, label_smoothing);
+        return op_unfused_cross_entropy(self, target, weight, reduction, ignore_index,
+                                        label_smoothing);
       }
       check_target_shape("cross_entropy_loss", self, target);
       const Tensor rows = self.dim() == 1 ? self.unsqueeze(0) : as_rows(self);
       const Tensor targets = target.dim() == 1 ? target : target.reshape({-1});
       const Tensor loss =
           std::get<0>(op_fused_cross_entropy(rows, targets, reduction, ignore_index));
-      return in_shape_of(loss, target, reduction);
+      // ATen rounds the loss to the logits' dtype. Autocast casts its logits to f32, so that the
+      // loss is f32 there.
+      const bool rounds = !is_autocast_enabled(self.device().type);
+      return in_shape_of(rounds ? as_dtype(loss, self.dtype()) : loss, target, reduction);
     });
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, OptionalTensor weight,
                           Reduction reduction, int64_t ignore_index, double label_smoothing) {

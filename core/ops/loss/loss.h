@@ -41,8 +41,9 @@ Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Te
                          const Tensor& total_weight);
 /// nll_loss(log_softmax(self)). `label_smoothing` in [0, 1] mixes in the uniform distribution. A
 /// floating target of self's shape holds a probability for each class. The common case (class
-/// numbers, no weight, no smoothing) is fused: the logits are read once and the gradient written
-/// once.
+/// numbers, no weight, no smoothing) is fused: the logits are read once, in their dtype, and the
+/// gradient is written once, over them where nothing else reads them. The result has the logits'
+/// dtype, under autocast f32.
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, OptionalTensor weight = {},
                           Reduction reduction = Reduction::kMean, int64_t ignore_index = -100,
                           double label_smoothing = 0);
@@ -52,15 +53,19 @@ Tensor cross_entropy_loss_reference(const Tensor& self, const Tensor& target,
                                     Reduction reduction = Reduction::kMean,
                                     int64_t ignore_index = -100, double label_smoothing = 0);
 
-/// Loss and logsumexp [rows] of logits [rows, classes] and targets [rows]. Rows are added in
-/// order, in f64.
+/// Loss and logsumexp [rows] of logits [rows, classes] and targets [rows], both in f32, or f64 for
+/// logits in f64. Rows are added in order, in f64.
 std::tuple<Tensor, Tensor> fused_cross_entropy(const Tensor& self, const Tensor& target,
                                                Reduction reduction = Reduction::kMean,
                                                int64_t ignore_index = -100);
-/// Gradient of the logits.
-Tensor fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& self,
+/// Gradient of the logits, in their dtype; grad_output has the dtype of the loss.
+Tensor fused_cross_entropy_backward(const Tensor& self, const Tensor& grad_output,
                                     const Tensor& target, const Tensor& logsumexp,
                                     Reduction reduction, int64_t ignore_index);
+/// The same, written over the logits.
+const Tensor& fused_cross_entropy_backward_(const Tensor& self, const Tensor& grad_output,
+                                            const Tensor& target, const Tensor& logsumexp,
+                                            Reduction reduction, int64_t ignore_index);
 
 // Losses between tensors that broadcast to one shape. Throw DTypeError unless one is floating.
 

@@ -234,16 +234,16 @@ void fused_cross_entropy(const Operator& op, uint64_t batched, Stack& stack) {
 
 void fused_cross_entropy_backward(const Operator& op, uint64_t batched, Stack& stack) {
   BatchedCall call(op, batched, stack);
-  const Scores scores(call, 1, 2);
+  const Scores scores(call, 0, 2);
   const auto reduction = static_cast<Reduction>(call.get<int64_t>(4));
   const int64_t ignored = call.get<int64_t>(5);
-  const Tensor given = call.front(0);
+  const Tensor given = call.front(1);
   Tensor total;
   if (reduction == Reduction::kMean) {
     total = sum(weights_of(scores.target, {}, ignored, given.dtype()), {1});
   }
   const Tensor rows = lockstep::fused_cross_entropy_backward(
-      spread(scores, given, reduction, total), scores.rows, scores.flat_target(),
+      scores.rows, spread(scores, given, reduction, total), scores.flat_target(),
       call.front(3).reshape({-1}), Reduction::kNone, ignored);
   call.give(rows.view(scores.sizes));
 }

@@ -1,11 +1,13 @@
+#include "core/ops/loss/loss.h"
+
 #include <algorithm>
 #include <vector>
 
-#include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/dispatch/kernel.h"
 #include "kernels/cpu/elements.h"
-#include "kernels/cpu/loss/exp_row.h"
+#include "kernels/cpu/loss/class_targets.h"
+#include "kernels/cpu/loss/cross_entropy_row.h"
 
 namespace lockstep::cpu {
 
@@ -13,31 +15,12 @@ namespace {
 
 constexpr int64_t kGrain = 8192;  // minimum elements per task
 
-enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
+constexpr int64_t kNone = static_cast<int64_t>(Reduction::kNone);
+constexpr int64_t kMean = static_cast<int64_t>(Reduction::kMean);
 
-constexpr int64_t kIgnored = -1;
-
-/// Reads class indices as int64; those equal to `ignore_index` become kIgnored.
-std::vector<int64_t> read_targets(std::string_view op, const In& target, int64_t classes,
-                                  int64_t ignore_index) {
-  std::vector<int64_t> targets(static_cast<size_t>(target.numel));
-  for (int64_t i = 0; i < target.numel; ++i) {
-    const int64_t value = target.dtype == DType::kI64   ? target.data<int64_t>()[i]
-                          : target.dtype == DType::kI32 ? target.data<int32_t>()[i]
-                                                        : target.data<uint8_t>()[i];
-    const bool ignored = value == ignore_index;
-    LS_CHECK(ignored || (value >= 0 && value < classes), IndexError,
-             "[{}] target out of range: expected a class in [0, {}) or ignore_index {}, got {} at "
-             "position {}.",
-             op, classes, ignore_index, value, i);
-    targets[static_cast<size_t>(i)] = ignored ? kIgnored : value;
-  }
-  return targets;
-}
-
-int64_t count_used(const std::vector<int64_t>& targets) {
-  return static_cast<int64_t>(targets.size()) -
-         std::count(targets.begin(), targets.end(), kIgnored);
+/// Rows that a thread takes at least.
+int64_t rows_per_task(int64_t classes) {
+  return std::max<int64_t>(1, kGrain / std::max<int64_t>(classes, 1));
 }
 
 void nll_loss_forward(const Out& out, const Out& total_weight, const In& self, const In& target,
@@ -50,7 +33,7 @@ void nll_loss_forward(const Out& out, const Out& total_weight, const In& self, c
     double loss = 0, total = 0;
     for (size_t row = 0; row < targets.size(); ++row) {
       double each = 0;
-      if (targets[row] != kIgnored) {
+      if (targets[row] != kIgnoredClass) {
         const double scale = weight.defined() ? convert<double>(weights[targets[row]]) : 1.0;
         each = -scale * convert<double>(scores[static_cast<int64_t>(row) * classes + targets[row]]);
         total += scale;
@@ -73,19 +56,17 @@ void nll_loss_backward(const Out& out, const In& grad_output, const In& self, co
     const T* grads = grad_output.data<T>();
     const double shared = reduction == kMean ? 1.0 / convert<double>(*total_weight.data<T>()) : 1.0;
     const int64_t rows = static_cast<int64_t>(targets.size());
-    parallel_for(0, rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(classes, 1)),
-                 [&](int64_t first, int64_t last) {
-                   for (int64_t row = first; row < last; ++row) {
-                     T* to = out.data<T>() + row * classes;
-                     std::fill_n(to, classes, T());
-                     const int64_t chosen = targets[static_cast<size_t>(row)];
-                     if (chosen == kIgnored) continue;
-                     const double scale =
-                         weight.defined() ? convert<double>(weight.data<T>()[chosen]) : 1.0;
-                     const double grad = convert<double>(grads[reduction == kNone ? row : 0]);
-                     to[chosen] = convert<T>(-grad * scale * shared);
-                   }
-                 });
+    parallel_for(0, rows, rows_per_task(classes), [&](int64_t first, int64_t last) {
+      for (int64_t row = first; row < last; ++row) {
+        T* to = out.data<T>() + row * classes;
+        std::fill_n(to, classes, T());
+        const int64_t chosen = targets[static_cast<size_t>(row)];
+        if (chosen == kIgnoredClass) continue;
+        const double scale = weight.defined() ? convert<double>(weight.data<T>()[chosen]) : 1.0;
+        const double grad = convert<double>(grads[reduction == kNone ? row : 0]);
+        to[chosen] = convert<T>(-grad * scale * shared);
+      }
+    });
   });
 }
 
@@ -97,39 +78,23 @@ void fused_cross_entropy(const Out& out, const Out& logsumexp, const In& self, c
   with_floating_type(self.dtype, [&]<class T>() {
     using C = ComputeType<T>;
     std::vector<C> losses(static_cast<size_t>(rows));
-    parallel_for(0, rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(classes, 1)),
-                 [&](int64_t first, int64_t last) {
-                   std::vector<C> buffer(std::is_same_v<T, C> ? 0 : static_cast<size_t>(classes));
-                   for (int64_t row = first; row < last; ++row) {
-                     const C* x = read_row(self.data<T>() + row * classes, classes, buffer.data());
-                     LogSumExp<C> total;
-                     total.add(x, classes);
-                     const int64_t chosen = targets[static_cast<size_t>(row)];
-                     logsumexp.data<C>()[row] = total.value();
-                     losses[static_cast<size_t>(row)] =
-                         chosen == kIgnored ? C(0) : total.value() - x[chosen];
-                   }
-                 });
+    parallel_for(0, rows, rows_per_task(classes), [&](int64_t first, int64_t last) {
+      std::vector<C> buffer(std::is_same_v<T, C> ? 0 : static_cast<size_t>(classes));
+      for (int64_t row = first; row < last; ++row) {
+        const auto at = static_cast<size_t>(row);
+        losses[at] = cross_entropy_of_row(self.data<T>() + row * classes, classes, targets[at],
+                                          buffer.data(), logsumexp.data<C>()[row]);
+      }
+    });
     if (reduction == kNone) {
-      for (int64_t row = 0; row < rows; ++row)
-        out.data<T>()[row] = convert<T>(losses[static_cast<size_t>(row)]);
+      std::copy(losses.begin(), losses.end(), out.data<C>());
       return;
     }
-    double loss = 0;
-    for (const C each : losses) loss += static_cast<double>(each);
-    if (reduction == kMean) loss /= static_cast<double>(count_used(targets));
-    *out.data<T>() = convert<T>(loss);
+    *out.data<C>() = reduced_loss<C>(losses, targets, reduction == kMean);
   });
 }
 
-/// dx[i] = scale * exp(x[i] - logsumexp).
-template <class C>
-void scaled_softmax(C* dx, const C* x, int64_t n, C logsumexp, C scale) {
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) dx[i] = scale * elementary::exp(x[i] - logsumexp);
-}
-
-void fused_cross_entropy_backward(const Out& out, const In& grad_output, const In& self,
+void fused_cross_entropy_backward(const Out& out, const In& self, const In& grad_output,
                                   const In& target, const In& logsumexp, int64_t reduction,
                                   int64_t ignore_index) {
   const int64_t rows = self.size(0), classes = self.size(1);
@@ -138,28 +103,17 @@ void fused_cross_entropy_backward(const Out& out, const In& grad_output, const I
   const double shared = reduction == kMean ? 1.0 / static_cast<double>(count_used(targets)) : 1.0;
   with_floating_type(self.dtype, [&]<class T>() {
     using C = ComputeType<T>;
-    const T* grads = grad_output.data<T>();
-    parallel_for(
-        0, rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(classes, 1)),
-        [&](int64_t first, int64_t last) {
-          const size_t room = std::is_same_v<T, C> ? 0 : static_cast<size_t>(classes);
-          std::vector<C> x_buffer(room), dx_buffer(room);
-          for (int64_t row = first; row < last; ++row) {
-            T* to = out.data<T>() + row * classes;
-            const int64_t chosen = targets[static_cast<size_t>(row)];
-            if (chosen == kIgnored) {
-              std::fill_n(to, classes, T());
-              continue;
-            }
-            const C* x = read_row(self.data<T>() + row * classes, classes, x_buffer.data());
-            C* dx = row_target<T>(to, dx_buffer.data());
-            const C scale =
-                static_cast<C>(convert<double>(grads[reduction == kNone ? row : 0]) * shared);
-            scaled_softmax(dx, x, classes, logsumexp.data<C>()[row], scale);
-            dx[chosen] -= scale;
-            finish_row<T>(to, dx, classes);
-          }
-        });
+    const C* grads = grad_output.data<C>();
+    parallel_for(0, rows, rows_per_task(classes), [&](int64_t first, int64_t last) {
+      std::vector<C> buffer(std::is_same_v<T, C> ? 0 : static_cast<size_t>(classes));
+      for (int64_t row = first; row < last; ++row) {
+        const C scale =
+            static_cast<C>(static_cast<double>(grads[reduction == kNone ? row : 0]) * shared);
+        cross_entropy_gradient_of_row(out.data<T>() + row * classes, self.data<T>() + row * classes,
+                                      classes, targets[static_cast<size_t>(row)],
+                                      logsumexp.data<C>()[row], scale, buffer.data());
+      }
+    });
   });
 }
 

@@ -7,6 +7,7 @@
 #include "kernels/cuda/index/grouping.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/loss/cross_entropy.h"
 #include "kernels/cuda/loss/loss.fatbin.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/workspace.h"
@@ -29,14 +30,6 @@ const FaultKind kOfCrossEntropy("cross_entropy_loss", kOutOfRange);
 bool is_none(int64_t reduction) { return reduction == static_cast<int64_t>(Reduction::kNone); }
 bool is_mean(int64_t reduction) { return reduction == static_cast<int64_t>(Reduction::kMean); }
 
-IndexList target_list(const FaultKind& fault, const In& target, int64_t classes,
-                      int64_t ignore_index) {
-  IndexList list = index_list(fault, target, classes);
-  list.skipped = ignore_index;
-  if (target.dtype == DType::kU8) list.kind = IndexList::Kind::kU8;
-  return list;
-}
-
 /// Number of blocks that each process a row at a time; at least 1, as a grid must not be empty.
 unsigned row_blocks(int64_t rows) { return blocks_for(rows, 1, 132 * 64); }
 
@@ -45,11 +38,33 @@ void launch_for(Kernel kernel, unsigned blocks, unsigned threads, const Params& 
   launch(kernel, {.blocks = {blocks, 1, 1}, .threads = threads}, params);
 }
 
+}  // namespace
+
+IndexList class_list(const FaultKind& fault, const In& target, int64_t classes,
+                     int64_t ignore_index) {
+  IndexList list = index_list(fault, target, classes);
+  list.skipped = ignore_index;
+  if (target.dtype == DType::kU8) list.kind = IndexList::Kind::kU8;
+  return list;
+}
+
+void queue_rows(DType dtype, const CrossEntropyRows& params) {
+  if (params.rows != 0) launch_for(kRows[dtype], row_blocks(params.rows), kRowThreads, params);
+}
+void queue_total(DType dtype, const CrossEntropyTotal& params) {
+  launch_for(kTotal[dtype], 1, kTotalThreads, params);
+}
+void queue_backward(DType dtype, const CrossEntropyBackward& params) {
+  if (params.rows != 0) launch_for(kBackward[dtype], row_blocks(params.rows), kRowThreads, params);
+}
+
+namespace {
+
 void nll_loss_forward(const Out& out, const Out& total_weight, const In& self, const In& target,
                       const In& weight, int64_t reduction, int64_t ignore_index) {
   const int64_t classes = self.size(-1);
   launch_for(kNll[self.dtype], 1, kTotalThreads,
-             NllLoss{.targets = target_list(kOfNllLoss, target, classes, ignore_index),
+             NllLoss{.targets = class_list(kOfNllLoss, target, classes, ignore_index),
                      .x = self.address,
                      .weight = weight.defined() ? weight.address : nullptr,
                      .out = out.address,
@@ -68,7 +83,7 @@ void nll_loss_backward(const Out& out, const In& grad_output, const In& self, co
   const int64_t classes = self.size(-1);
   launch_for(
       kNllBackward[self.dtype], blocks_for(out.numel, 256 * 4), 256,
-      NllLossBackward{.targets = target_list(kOfNllLossBackward, target, classes, ignore_index),
+      NllLossBackward{.targets = class_list(kOfNllLossBackward, target, classes, ignore_index),
                       .weight = weight.defined() ? weight.address : nullptr,
                       .grads = grad_output.address,
                       .total_weight = is_mean(reduction) ? total_weight.address : nullptr,
@@ -81,51 +96,46 @@ void nll_loss_backward(const Out& out, const In& grad_output, const In& self, co
 void fused_cross_entropy(const Out& out, const Out& logsumexp, const In& self, const In& target,
                          int64_t reduction, int64_t ignore_index) {
   const int64_t rows = self.size(0), classes = self.size(1);
-  const IndexList targets = target_list(kOfCrossEntropy, target, classes, ignore_index);
+  const IndexList targets = class_list(kOfCrossEntropy, target, classes, ignore_index);
   std::optional<Workspace> losses;
   if (!is_none(reduction)) {
     losses.emplace(static_cast<size_t>(rows) * size_of(logsumexp.dtype));
   }
-  if (rows != 0) {
-    launch_for(kRows[self.dtype], row_blocks(rows), kRowThreads,
-               CrossEntropyRows{.targets = targets,
-                                .x = self.address,
-                                .logsumexp = logsumexp.address,
-                                .losses = losses ? losses->data() : nullptr,
-                                .each = losses ? nullptr : out.address,
-                                .rows = rows,
-                                .classes = classes});
-  }
+  queue_rows(self.dtype, {.targets = targets,
+                          .x = self.address,
+                          .logsumexp = logsumexp.address,
+                          .losses = losses ? losses->data() : nullptr,
+                          .each = losses ? nullptr : out.address,
+                          .rows = rows,
+                          .classes = classes});
   if (is_none(reduction)) return;
-  launch_for(kTotal[self.dtype], 1, kTotalThreads,
-             CrossEntropyTotal{.targets = targets,
-                               .losses = losses->data(),
-                               .out = out.address,
-                               .rows = rows,
-                               .is_mean = is_mean(reduction)});
+  queue_total(self.dtype, {.targets = targets,
+                           .losses = losses->data(),
+                           .out = out.address,
+                           .rows = rows,
+                           .is_mean = is_mean(reduction)});
 }
 
-void fused_cross_entropy_backward(const Out& out, const In& grad_output, const In& self,
+void fused_cross_entropy_backward(const Out& out, const In& self, const In& grad_output,
                                   const In& target, const In& logsumexp, int64_t reduction,
                                   int64_t ignore_index) {
   const int64_t rows = self.size(0), classes = self.size(1);
   if (out.numel == 0) return;
-  const IndexList targets = target_list(kOfCrossEntropy, target, classes, ignore_index);
+  const IndexList targets = class_list(kOfCrossEntropy, target, classes, ignore_index);
   const Workspace used(sizeof(int64_t));
   if (is_mean(reduction)) {
     launch(kUsedTargets, {.blocks = {1, 1, 1}, .threads = kTotalThreads},
            UsedTargets{targets, used.data<int64_t>()});
   }
-  launch_for(kBackward[self.dtype], row_blocks(rows), kRowThreads,
-             CrossEntropyBackward{.targets = targets,
-                                  .x = self.address,
-                                  .logsumexp = logsumexp.address,
-                                  .grads = grad_output.address,
-                                  .used = is_mean(reduction) ? used.data<const int64_t>() : nullptr,
-                                  .out = out.address,
-                                  .rows = rows,
-                                  .classes = classes,
-                                  .grad_of_each = is_none(reduction)});
+  queue_backward(self.dtype, {.targets = targets,
+                              .x = self.address,
+                              .logsumexp = logsumexp.address,
+                              .grads = grad_output.address,
+                              .used = is_mean(reduction) ? used.data<const int64_t>() : nullptr,
+                              .out = out.address,
+                              .rows = rows,
+                              .classes = classes,
+                              .grad_of_each = is_none(reduction)});
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ __device__ void cross_entropy_rows(const CrossEntropyRows& p) {
     const int64_t target = read_index(p.targets, row);
     const C loss = target < 0 ? C(0) : total - convert<C>(x[target]);
     if (p.each != nullptr) {
-      static_cast<T*>(p.each)[row] = convert<T>(loss);
+      static_cast<C*>(p.each)[row] = loss;
     } else {
       static_cast<C*>(p.losses)[row] = loss;
     }
@@ -43,20 +43,22 @@ __device__ void cross_entropy_total(const CrossEntropyTotal& p) {
   loss = block_sum(loss);
   used = block_sum(used);
   if (threadIdx.x != 0) return;
-  *static_cast<T*>(p.out) = convert<T>(p.is_mean ? loss / static_cast<double>(used) : loss);
+  *static_cast<ComputeType<T>*>(p.out) =
+      static_cast<ComputeType<T>>(p.is_mean ? loss / static_cast<double>(used) : loss);
 }
 
 template <class T>
 __device__ void cross_entropy_backward(const CrossEntropyBackward& p) {
   using C = ComputeType<T>;
-  const double shared = p.used == nullptr ? 1.0 : 1.0 / static_cast<double>(*p.used);
+  const double shared = p.used == nullptr ? p.scale : p.scale / static_cast<double>(*p.used);
   for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     const T* const x = static_cast<const T*>(p.x) + row * p.classes;
     T* const dx = static_cast<T*>(p.out) + row * p.classes;
     const int64_t target = read_index(p.targets, row);
     const C logsumexp = static_cast<const C*>(p.logsumexp)[row];
-    const T grad = static_cast<const T*>(p.grads)[p.grad_of_each ? row : 0];
-    const C scale = static_cast<C>(convert<double>(grad) * shared);
+    const C grad =
+        p.grads == nullptr ? C(1) : static_cast<const C*>(p.grads)[p.grad_of_each ? row : 0];
+    const C scale = static_cast<C>(static_cast<double>(grad) * shared);
     const bool together = alike(x, dx);
     each_pack<T, BlockRows>(x, p.classes, [&](int64_t i, auto width) {
       C values[width.kPack];

@@ -15,7 +15,7 @@ struct CrossEntropyRows {
   const void* x;
   void* logsumexp;  ///< C per row
   void* losses;     ///< C per row; null if `each` is wanted
-  void* each;       ///< T per row
+  void* each;       ///< C per row
   int64_t rows;
   int64_t classes;
 };
@@ -24,7 +24,7 @@ struct CrossEntropyRows {
 struct CrossEntropyTotal {
   IndexList targets;
   const void* losses;  ///< C per row
-  void* out;           ///< a single T
+  void* out;           ///< a single C
   int64_t rows;
   bool is_mean;  ///< divide by the number of rows with a target
 };
@@ -39,12 +39,13 @@ struct CrossEntropyBackward {
   IndexList targets;
   const void* x;
   const void* logsumexp;  ///< C per row
-  const void* grads;      ///< T, one per row or a single one
+  const void* grads;      ///< C, one per row or a single one; null for 1
   const int64_t* used;    ///< the forward's divisor; null for 1
   void* out;
   int64_t rows;
   int64_t classes;
   bool grad_of_each;
+  double scale = 1;  ///< a further factor
 };
 
 /// One block computes the losses and their sum.
