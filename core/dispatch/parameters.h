@@ -20,6 +20,7 @@ struct Preparation {
   std::optional<DType> compute;
   uint64_t cast_mask;
   Strides strides;
+  size_t workspace_bytes;
   size_t ordinal = 0;  ///< of the next tensor argument
 };
 
@@ -36,7 +37,14 @@ Tensor allocate(const OutputSpec& spec, Device device);
 /// Begins a call of `op` whose rule returned `outputs`.
 inline Preparation prepare(const Operator& op, Key backend, Device device, const Outputs& outputs) {
   const Cell& cell = op.root().cell(backend);
-  return {op, backend, cell.execution, device, outputs.compute, outputs.cast_mask, cell.strides};
+  return {op,
+          backend,
+          cell.execution,
+          device,
+          outputs.compute,
+          outputs.cast_mask,
+          cell.strides,
+          outputs.workspace_bytes};
 }
 
 /// A number in the form of a tensor: it may meet tensors of any device, and is copied to theirs.

@@ -27,6 +27,10 @@ void copy_elements(Key backend, const Tensor& destination, const Tensor& source)
   reinterpret_cast<Kernel*>(kernel)(out, out.as_in(), In(*source.impl()), false);
 }
 
+void count_workspace(const Preparation& preparation) {
+  const Storage workspace(preparation.workspace_bytes, preparation.device);
+}
+
 void queue(Device device, std::unique_ptr<QueuedKernel> kernel) {
   queue_kernel(current_stream(device), std::move(kernel));
 }

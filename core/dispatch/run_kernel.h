@@ -19,6 +19,9 @@ void run_packed(const Preparation& preparation, std::span<const Out* const> outs
 /// Copies elements with casts and any strides; both on `backend`.
 void copy_elements(Key backend, const Tensor& destination, const Tensor& source);
 
+/// Allocates and frees the kernel's workspace, so that it counts as memory that the call needs.
+void count_workspace(const Preparation& preparation);
+
 /// Queues a call on the current stream of `device`, which runs the cpu's kernels.
 void queue(Device device, std::unique_ptr<QueuedKernel> kernel);
 
@@ -69,7 +72,10 @@ void run_kernel(Preparation& preparation, AnyFunction kernel, std::span<const Ou
     preparation.op.throw_missing(preparation.backend);
   }
   Parameters<std::index_sequence_for<A...>, A...> parameters(preparation, arguments...);
-  if (execution == Execution::kShapes) return;
+  if (execution == Execution::kShapes) {
+    if (preparation.workspace_bytes != 0) count_workspace(preparation);
+    return;
+  }
   parameters.apply([&]<class... P>(P&&... each) {
     if (execution == Execution::kDirect) [[likely]] {
       return static_cast<void>(

@@ -25,6 +25,9 @@ struct Outputs {
   std::optional<DType> compute;
   /// Tensor arguments that `compute` casts: bit i is the i-th of type Tensor or Tensor?.
   uint64_t cast_mask = ~uint64_t{0};
+  /// Bytes that the kernel allocates for itself while it runs, where they are worth planning for:
+  /// backends that know shapes only count them.
+  size_t workspace_bytes = 0;
 };
 
 /// One result, row-major.

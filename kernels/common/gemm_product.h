@@ -28,10 +28,12 @@ struct Addend {
 };
 
 /// result = alpha a b + beta addend, for matrices a [m, k], b [k, n] and a row-major result [m, n]
-/// with leading dimension `ld`, all of one dtype. The addend is not read if beta = 0 or `data` is
-/// null; the result is read only if it is the addend. The result must not overlap a or b.
+/// with leading dimension `ld`, all of one dtype unless `wide`. The addend is not read if beta = 0
+/// or `data` is null; the result is read only if it is the addend. The result must not overlap a or
+/// b.
 struct Product {
   DType dtype = DType::kF32;
+  bool wide = false;  ///< result and addend are f32, the factors bf16 or f16
   int64_t batch = 1;
   int64_t m = 0;
   int64_t n = 0;

@@ -37,7 +37,7 @@ bool names_dtype(const Arguments& arguments) {
                              [](const Value& value) { return value.tag() == Value::Tag::kDType; });
 }
 
-void check(const Operator& op, const Sample& sample, DType dtype) {
+void check(const Operator& op, const Sample& sample, DType dtype, bool wide_result) {
   for (const size_t every : {1, 2}) {
     Arguments arguments = with_halves(op, sample, dtype, every);
     const bool halves = has_half(arguments);
@@ -48,7 +48,7 @@ void check(const Operator& op, const Sample& sample, DType dtype) {
       continue;
     const DType found = results.tensors[0].dtype();
     if (!is_floating(found)) continue;
-    if (op.autocast() == Autocast::kF32) {
+    if (op.autocast() == Autocast::kF32 || wide_result) {
       EXPECT_EQ(name(found), "float32");
     } else if (op.autocast() == Autocast::kLowerPrecision) {
       EXPECT_EQ(name(found), name(dtype));
@@ -63,7 +63,8 @@ TEST(AutocastClasses, EveryOperatorTakesWhatItsClassGives) {
     ++checked;
     for (const DType dtype : {DType::kBF16, DType::kF16}) {
       SCOPED_TRACE(name(dtype));
-      for_each_sample(samples.calls, [&](const Sample& sample) { check(op, sample, dtype); });
+      for_each_sample(samples.calls,
+                      [&](const Sample& sample) { check(op, sample, dtype, samples.wide_result); });
     }
   });
   EXPECT_GT(checked, 80);

@@ -7,7 +7,7 @@
 #include "core/ops/attention/attention.h"
 #include "core/ops/attention/rotary.h"
 #include "core/ops/factory/copy.h"
-#include "core/ops/loss/loss.h"
+#include "core/ops/loss/linear_cross_entropy.h"
 #include "core/ops/matmul/fused_linear.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/norm/norm.h"
@@ -163,6 +163,21 @@ TEST(FusedOperators, CrossEntropyAgreesWithItsReference) {
             return cross_entropy_loss_reference(in[0], target, {}, reduction, ignored);
           },
           {floats({6, 5})});
+    }
+  }
+}
+
+TEST(FusedOperators, LinearCrossEntropyAgreesWithItsReference) {
+  const Tensor target = integers({2, 3}, 0, 5);
+  const std::vector<Tensor> inputs = {floats({2, 3, 4}), floats({5, 4}, 2)};
+  for (Reduction reduction : {Reduction::kNone, Reduction::kMean, Reduction::kSum}) {
+    for (int64_t ignored : {-100, 2}) {
+      expect_agreement(
+          [&](auto& in) { return linear_cross_entropy(in[0], in[1], target, reduction, ignored); },
+          [&](auto& in) {
+            return linear_cross_entropy_reference(in[0], in[1], target, reduction, ignored);
+          },
+          inputs);
     }
   }
 }

@@ -49,6 +49,8 @@ struct OpSamples {
   std::string no_half_gradients = {};
   /// Names of arguments with a fixed dtype.
   std::vector<std::string> fixed_dtype = {};
+  /// The first result stays float32 when the arguments are bfloat16 or float16.
+  bool wide_result = false;
   /// Names of arguments that stay float32 when the others are bfloat16 or float16.
   std::vector<std::string> statistics = {};
 };

@@ -90,6 +90,33 @@ void add_regression_samples(SampleTable& table) {
                      kNoReduction)}};
 }
 
+void add_classifier_samples(SampleTable& table) {
+  const auto sample = [](std::string what, int reduction, int ignored, int chunk_rows,
+                         BoolList mask) {
+    return call(std::move(what), floats({5, 3}), floats({4, 3}, 2), integers({5}, 0, 4), reduction,
+                ignored, chunk_rows, mask);
+  };
+  table["_linear_cross_entropy"] = {
+      .calls = {sample("mean", kMean, kIgnore, 5, {true, true}),
+                sample("chunks", kSum, kIgnore, 2, {true, true}),
+                sample("ignored class", kMean, 1, 3, {true, true}),
+                sample("input alone", kSum, kIgnore, 2, {true, false}),
+                sample("weight alone", kSum, kIgnore, 2, {false, true}),
+                sample("loss alone", kMean, kIgnore, 2, {false, false}),
+                sample("each", kNoReduction, kIgnore, 2, {false, false})},
+      .large = {call("large", floats({515, 67}), floats({131, 67}, 2), integers({515}, 0, 131),
+                     kMean, kIgnore, 192, BoolList{true, true})},
+      .wide_result = true};
+  table["linear_cross_entropy"] = {
+      .calls = {call("mean", floats({5, 3}), floats({4, 3}, 2), integers({5}, 0, 4)),
+                call("sum of a batch", floats({2, 3, 3}), floats({4, 3}, 2), integers({2, 3}, 0, 4),
+                     kSum, 1),
+                call("each", floats({2, 3, 3}), floats({4, 3}, 2), integers({2, 3}, 0, 4),
+                     kNoReduction),
+                call("one row", floats({3}), floats({4, 3}, 2), integers({}, 1, 2))},
+      .wide_result = true};
+}
+
 }  // namespace
 
 void add_loss_samples(SampleTable& table) {
@@ -128,23 +155,33 @@ void add_loss_samples(SampleTable& table) {
       .large = {call("large", floats({}), floats({515, 131}), integers({515}, 0, 131),
                      positives({131}), kMean, kIgnore, positives({}))},
       .constants = {"self", "weight", "total_weight"}};
+  table["_unfused_cross_entropy"] = {
+      .calls = {call("weighted", floats({4, 3}), integers({4}, 0, 3), positives({3}), kMean,
+                     kIgnore, 0.0),
+                call("smoothed", floats({4, 3}), integers({4}, 0, 3), std::nullopt, kSum, kIgnore,
+                     0.1),
+                call("probabilities", floats({4, 3}), positives({4, 3}), std::nullopt, kNoReduction,
+                     kIgnore, 0.0)},
+      .constants = {"weight"}};
   table["_fused_cross_entropy"] = {
       .calls = {call("mean", floats({4, 3}), integers({4}, 0, 3), kMean, kIgnore),
                 call("sum", floats({4, 3}), integers({4}, 0, 3), kSum, kIgnore),
                 call("each", floats({4, 3}), integers({4}, 0, 3), kNoReduction, kIgnore),
                 call("ignored class", floats({4, 3}), integers({4}, 0, 3), kMean, 1)},
-      .large = {call("large", floats({515, 131}), integers({515}, 0, 131), kMean, kIgnore)}};
+      .large = {call("large", floats({515, 131}), integers({515}, 0, 131), kMean, kIgnore)},
+      .wide_result = true};
   table["_fused_cross_entropy_backward"] = {
-      .calls = {call("mean", floats({}), floats({4, 3}), integers({4}, 0, 3), positives({4}), kMean,
+      .calls = {call("mean", floats({4, 3}), floats({}), integers({4}, 0, 3), positives({4}), kMean,
                      kIgnore),
-                call("each", floats({4}), floats({4, 3}), integers({4}, 0, 3), positives({4}),
+                call("each", floats({4, 3}), floats({4}), integers({4}, 0, 3), positives({4}),
                      kNoReduction, kIgnore)},
-      .large = {call("large", floats({}), floats({515, 131}), integers({515}, 0, 131),
+      .large = {call("large", floats({515, 131}), floats({}), integers({515}, 0, 131),
                      positives({515}), kMean, kIgnore)},
       .no_gradcheck =
           "it takes logsumexp as that of the logits; gradgradcheck of _fused_cross_entropy sees "
           "it"};
-  table["_fused_cross_entropy_backward"].statistics = {"logsumexp"};
+  table["_fused_cross_entropy_backward"].statistics = {"grad_output", "logsumexp"};
+  add_classifier_samples(table);
   add_regression_samples(table);
 }
 

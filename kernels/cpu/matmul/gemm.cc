@@ -77,6 +77,7 @@ void start_with_addend(const Product& p, const Tile& tile) {
   const float beta = p.beta.to<float>();
   const float* addend = addend_of<float>(p, tile);
   float* result = result_of<float>(p, tile);
+  if (addend == result && beta == 1 && p.addend.column == 1 && p.addend.row == p.ld) return;
   for (int64_t i = 0; i < tile.rows; ++i, addend += p.addend.row, result += p.ld) {
     if (p.addend.column == 1) {
       for (int64_t j = 0; j < tile.columns; ++j) result[j] = beta * addend[j];
@@ -108,22 +109,27 @@ void compute_f32(const Product& p, const Tile& tile) {
              result_of<float>(p, tile), p.ld);
 }
 
-/// result = alpha sums + beta addend, rounded once.
-template <class T>
+/// result = alpha sums + beta addend, rounded once to R.
+template <class T, class R = T>
 void finish(const Product& p, const Tile& tile, const SumType<T>* sums, int64_t ld) {
   using S = SumType<T>;
   const S alpha = p.alpha.to<S>();
   const S beta = p.beta.to<S>();
   const bool add = has_addend<T>(p);
-  const T* addend = add ? addend_of<T>(p, tile) : nullptr;
-  T* result = result_of<T>(p, tile);
+  const R* addend = add ? addend_of<R>(p, tile) : nullptr;
+  R* result = result_of<R>(p, tile);
   for (int64_t i = 0; i < tile.rows; ++i, sums += ld, result += p.ld) {
     for (int64_t j = 0; j < tile.columns; ++j) {
       S value = alpha * sums[j];
       if (add) value += beta * convert<S>(addend[i * p.addend.row + j * p.addend.column]);
-      result[j] = convert<T>(value);
+      result[j] = convert<R>(value);
     }
   }
+}
+
+template <class T>
+void finish_halves(const Product& p, const Tile& tile, const float* sums, int64_t ld) {
+  return p.wide ? finish<T, float>(p, tile, sums, ld) : finish<T>(p, tile, sums, ld);
 }
 
 /// Memory of this thread for the f32 sums of a tile. Fresh memory for each tile would cost more in
@@ -137,7 +143,7 @@ float* room_for_sums(const Tile& tile) {
 /// The addend as the bias of each row: a row that broadcasts over the tile, taken as it is.
 const BFloat16* bias_of(const Product& p, const Tile& tile) {
   const bool is_row = p.addend.row == 0 && p.addend.column == 1 && p.beta.to<float>() == 1.0F;
-  return has_addend<BFloat16>(p) && is_row ? addend_of<BFloat16>(p, tile) : nullptr;
+  return has_addend<BFloat16>(p) && is_row && !p.wide ? addend_of<BFloat16>(p, tile) : nullptr;
 }
 
 void compute_bf16(const Product& p, const Tile& tile) {
@@ -150,6 +156,7 @@ void compute_bf16(const Product& p, const Tile& tile) {
   const bool is_plain =
       p.alpha.to<float>() == 1.0F && (bias != nullptr || !has_addend<BFloat16>(p));
   if (p.k > 0 && is_plain) {
+    if (p.wide) return multiply({result_of<float>(p, tile), p.ld, DType::kF32});
     return multiply({result_of<BFloat16>(p, tile), p.ld, DType::kBF16, bias});
   }
   float* sums = room_for_sums(tile);
@@ -158,7 +165,7 @@ void compute_bf16(const Product& p, const Tile& tile) {
   } else {
     std::fill_n(sums, tile.rows * tile.columns, 0.0F);
   }
-  finish<BFloat16>(p, tile, sums, tile.columns);
+  finish_halves<BFloat16>(p, tile, sums, tile.columns);
 }
 
 /// Converts a tile's part of a factor to f32: `lines` lines of `length` elements.
@@ -187,7 +194,7 @@ void compute_f16(const Product& p, const Tile& tile) {
     gemm_block(ta, tb, tile.rows, tile.columns, p.k, 1.0F, a.data(), a_length, b.data(), b_length,
                0.0F, sums, tile.columns);
   }
-  finish<Half>(p, tile, sums, tile.columns);
+  finish_halves<Half>(p, tile, sums, tile.columns);
 }
 
 template <class T>

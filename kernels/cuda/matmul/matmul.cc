@@ -18,6 +18,8 @@ const DTypeKernels kTiles(kImage, "matmul",
                           {DType::kF64, DType::kF32, DType::kBF16, DType::kF16, DType::kI64,
                            DType::kI32, DType::kI16, DType::kI8, DType::kU8});
 
+const DTypeKernels kWideTiles(kImage, "matmul", {DType::kBF16, DType::kF16}, "_wide");
+
 MatmulOperand operand(const Factor& factor) {
   return {factor.data, factor.transposed ? 1 : factor.ld, factor.transposed ? factor.ld : 1,
           factor.batch_stride};
@@ -85,7 +87,7 @@ void multiply_by_tiles(const Product& product) {
   LS_CHECK(product.dtype != DType::kBool, DTypeError,
            "[gemm] matrices of bool have no product: expected numbers. Cast with to(dtype).");
   const MatmulTiles tiles = tiles_of(product);
-  launch(kTiles[product.dtype],
+  launch((product.wide ? kWideTiles : kTiles)[product.dtype],
          {.blocks = {tiles.blocks(), 1, 1}, .threads = MatmulTiles::kThreads}, tiles);
 }
 

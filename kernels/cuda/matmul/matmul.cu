@@ -46,7 +46,8 @@ __device__ void load_tile(S (&to)[kDepth][kLine], const T* from, int64_t lines, 
   }
 }
 
-template <class T>
+/// R is the dtype of result and addend.
+template <class T, class R>
 __device__ void finish(const MatmulTiles& p, int64_t batch, int64_t row, int64_t column,
                        Sum<T> sum) {
   using S = Sum<T>;
@@ -54,14 +55,14 @@ __device__ void finish(const MatmulTiles& p, int64_t batch, int64_t row, int64_t
   S value = (kInteger ? static_cast<S>(p.integer_alpha) : static_cast<S>(p.alpha)) * sum;
   if (p.adds) {
     const S beta = kInteger ? static_cast<S>(p.integer_beta) : static_cast<S>(p.beta);
-    const T* const addend = static_cast<const T*>(p.addend.data) + batch * p.addend.batch +
+    const R* const addend = static_cast<const R*>(p.addend.data) + batch * p.addend.batch +
                             row * p.addend.row + column * p.addend.column;
     value = multiply_add(beta, convert<S>(*addend), value);
   }
-  static_cast<T*>(p.result)[batch * p.batch_stride + row * p.ld + column] = convert<T>(value);
+  static_cast<R*>(p.result)[batch * p.batch_stride + row * p.ld + column] = convert<R>(value);
 }
 
-template <class T>
+template <class T, class R = T>
 __device__ void matmul(const MatmulTiles& p) {
   using S = Sum<T>;
   __shared__ S a_tile[kDepth][kLine];
@@ -101,7 +102,7 @@ __device__ void matmul(const MatmulTiles& p) {
       const int64_t at_row = row + y + i * kSide;
       for (int j = 0; j < kEach; ++j) {
         const int64_t at_column = column + x + j * kSide;
-        if (at_row < p.m && at_column < p.n) finish<T>(p, batch, at_row, at_column, sums[i][j]);
+        if (at_row < p.m && at_column < p.n) finish<T, R>(p, batch, at_row, at_column, sums[i][j]);
       }
     }
   }
@@ -113,6 +114,8 @@ LS_CUDA_KERNEL(matmul_f64, MatmulTiles, 256) { matmul<double>(p); }
 LS_CUDA_KERNEL(matmul_f32, MatmulTiles, 256) { matmul<float>(p); }
 LS_CUDA_KERNEL(matmul_bf16, MatmulTiles, 256) { matmul<BFloat16>(p); }
 LS_CUDA_KERNEL(matmul_f16, MatmulTiles, 256) { matmul<Half>(p); }
+LS_CUDA_KERNEL(matmul_bf16_wide, MatmulTiles, 256) { matmul<BFloat16, float>(p); }
+LS_CUDA_KERNEL(matmul_f16_wide, MatmulTiles, 256) { matmul<Half, float>(p); }
 LS_CUDA_KERNEL(matmul_i64, MatmulTiles, 256) { matmul<int64_t>(p); }
 LS_CUDA_KERNEL(matmul_i32, MatmulTiles, 256) { matmul<int32_t>(p); }
 LS_CUDA_KERNEL(matmul_i16, MatmulTiles, 256) { matmul<int16_t>(p); }

@@ -129,7 +129,7 @@ std::optional<LtProblem> lt_problem(const Product& p, AddendStrategy strategy, b
   if (activates && (p.dtype == DType::kF64 || p.n % kAuxUnit != 0)) return std::nullopt;
   LtProblem problem;
   problem.dtype = p.dtype;
-  problem.result_dtype = epilogue.result_dtype.value_or(p.dtype);
+  problem.result_dtype = epilogue.result_dtype.value_or(p.wide ? DType::kF32 : p.dtype);
   problem.activation = epilogue.activation;
   problem.tf32 = tf32 && p.dtype == DType::kF32;
   problem.batch = p.batch;

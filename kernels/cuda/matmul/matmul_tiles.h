@@ -15,9 +15,10 @@ struct MatmulOperand {
   int64_t batch = 0;
 };
 
-/// Arguments of the kernels matmul_<dtype>: result = alpha a b + beta addend, for a [m, k] and b
-/// [k, n]. Each block computes tiles of kTile by kTile elements; each element adds its k terms in
-/// order, so its bits depend only on its row and column. The addend is read only if `adds`.
+/// Arguments of the kernels matmul_<dtype>, and matmul_<dtype>_wide with result and addend in f32:
+/// result = alpha a b + beta addend, for a [m, k] and b [k, n]. Each block computes tiles of kTile
+/// by kTile elements; each element adds its k terms in order, so its bits depend only on its row
+/// and column. The addend is read only if `adds`.
 struct MatmulTiles {
   static constexpr int64_t kTile = 64;   ///< rows and columns of a tile
   static constexpr int64_t kDepth = 16;  ///< extent of k in shared memory at a time
