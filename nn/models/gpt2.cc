@@ -78,7 +78,7 @@ Gpt2::Gpt2(const Gpt2Options& options)
   register_module("ln_f", ln_f);
 }
 
-Tensor Gpt2::forward(const Tensor& tokens, KvCache* cache) {
+Tensor Gpt2::features(const Tensor& tokens, KvCache* cache) {
   const int64_t past = cache != nullptr ? cache->length() : 0;
   const int64_t length = tokens.size(1);
   LS_CHECK(past + length <= options_.context_length, ShapeError,
@@ -91,7 +91,7 @@ Tensor Gpt2::forward(const Tensor& tokens, KvCache* cache) {
                    return h[i]->forward(input, cache, static_cast<int64_t>(i));
                  });
   if (cache != nullptr) cache->advance(length);
-  return linear(ln_f.forward(x), wte.weight);
+  return ln_f.forward(x);
 }
 
 std::vector<StoredParameter> Gpt2::stored_parameters() const {

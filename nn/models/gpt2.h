@@ -45,7 +45,8 @@ class Gpt2 final : public LanguageModel {
  public:
   explicit Gpt2(const Gpt2Options& options);
 
-  Tensor forward(const Tensor& tokens, KvCache* cache = nullptr) override;
+  Tensor features(const Tensor& tokens, KvCache* cache = nullptr) override;
+  const Tensor& classifier() const override { return wte.weight; }
   int64_t vocabulary() const override { return options_.vocabulary; }
   int64_t context_length() const override { return options_.context_length; }
   int64_t layers() const override { return options_.layers; }

@@ -114,7 +114,7 @@ Llama::Llama(const LlamaOptions& options)
                                            options.rope_theta, options.rope_scaling);
 }
 
-Tensor Llama::forward(const Tensor& tokens, KvCache* cache) {
+Tensor Llama::features(const Tensor& tokens, KvCache* cache) {
   const int64_t past = cache != nullptr ? cache->length() : 0;
   const int64_t length = tokens.size(1);
   LS_CHECK(past + length <= options_.context_length, ShapeError,
@@ -128,8 +128,7 @@ Tensor Llama::forward(const Tensor& tokens, KvCache* cache) {
                    return blocks[i]->forward(input, cosine, sine, cache, static_cast<int64_t>(i));
                  });
   if (cache != nullptr) cache->advance(length);
-  x = norm.forward(x);
-  return lm_head ? lm_head->forward(x) : linear(x, embed_tokens.weight);
+  return norm.forward(x);
 }
 
 std::string Llama::hugging_face_config() const {

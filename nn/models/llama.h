@@ -56,7 +56,10 @@ class Llama final : public LanguageModel {
  public:
   explicit Llama(const LlamaOptions& options);
 
-  Tensor forward(const Tensor& tokens, KvCache* cache = nullptr) override;
+  Tensor features(const Tensor& tokens, KvCache* cache = nullptr) override;
+  const Tensor& classifier() const override {
+    return lm_head ? lm_head->weight : embed_tokens.weight;
+  }
   int64_t vocabulary() const override { return options_.vocabulary; }
   int64_t context_length() const override { return options_.context_length; }
   int64_t layers() const override { return options_.layers; }

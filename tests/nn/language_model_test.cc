@@ -4,9 +4,14 @@
 
 #include <cmath>
 
+#include "autograd/autocast.h"
+#include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
+#include "core/dispatch/mode.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/generator.h"
@@ -123,6 +128,73 @@ TEST_P(LanguageModelTest, HuggingFaceConfigDescribesTheSameModel) {
     EXPECT_EQ(again->named_parameters()[i].name, model->named_parameters()[i].name);
     EXPECT_EQ(again->named_parameters()[i].tensor.shape(),
               model->named_parameters()[i].tensor.shape());
+  }
+}
+
+/// Counts the results of operators that have as many elements as the logits of all targets.
+struct WholeLogits : DispatchMode {
+  int64_t elements;
+  int found = 0;
+
+  explicit WholeLogits(int64_t count) : elements(count) {}
+  void call(const Operator& op, KeySet keys, Stack& stack) override {
+    pass_on(op, keys, stack);
+    for (const Value& result : stack.results()) {
+      if (result.is_tensor() && result.tensor().numel() == elements) ++found;
+    }
+  }
+};
+
+int whole_logits_of_a_step(LanguageModel& model, const Tensor& inputs) {
+  WholeLogits mode(inputs.numel() * model.vocabulary());
+  const ModeGuard on(mode);
+  sum_of_losses(model, inputs, inputs).backward();
+  const NoGradGuard no_grad;
+  sum_of_losses(model, inputs, inputs);
+  return mode.found;
+}
+
+/// Models whose vocabulary is large: GPT-2, and Llama with its own classifier or the embedding's.
+std::vector<std::unique_ptr<LanguageModel>> large_vocabularies() {
+  manual_seed(5);
+  Gpt2Options gpt2 = small_gpt2();
+  LlamaOptions llama = small_llama();
+  gpt2.vocabulary = llama.vocabulary = 16384;
+  llama.width = 8;
+  std::vector<std::unique_ptr<LanguageModel>> models;
+  models.push_back(std::make_unique<Gpt2>(gpt2));
+  for (const bool tied : {false, true}) {
+    llama.tie_embeddings = tied;
+    models.push_back(std::make_unique<Llama>(llama));
+  }
+  return models;
+}
+
+TEST(LargeVocabulary, HasNoLogitsOfAllTargetsInTrainingAndEvaluation) {
+  const Tensor inputs = tokens(3, 12);
+  for (const auto& model : large_vocabularies()) {
+    EXPECT_EQ(whole_logits_of_a_step(*model, inputs), 0);
+    const AutocastGuard region(DeviceType::kCPU);
+    EXPECT_EQ(whole_logits_of_a_step(*model, inputs), 0);
+  }
+  Gpt2 small(small_gpt2());
+  EXPECT_GT(whole_logits_of_a_step(small, inputs), 0) << "a small one has them";
+}
+
+TEST(LargeVocabulary, HasTheLossAndTheGradientsOfItsLogits) {
+  const Tensor inputs = tokens(3, 12);
+  for (const auto& model : large_vocabularies()) {
+    const std::vector<Tensor> parameters = model->parameters();
+    const Tensor loss = sum_of_losses(*model, inputs, inputs);
+    const Tensor logits = model->forward(inputs);
+    const Tensor wanted = cross_entropy_loss_reference(logits.reshape({-1, model->vocabulary()}),
+                                                       inputs.reshape({-1}), {}, Reduction::kSum);
+    EXPECT_NEAR(loss.item<double>(), wanted.item<double>(), 1e-4 * wanted.item<double>());
+    const std::vector<Tensor> got = grad({loss}, parameters), expected = grad({wanted}, parameters);
+    for (size_t i = 0; i < got.size(); ++i) {
+      const double scale = max(abs(expected[i])).item<double>();
+      EXPECT_LE(max(abs(got[i] - expected[i])).item<double>(), 1e-5 * scale + 1e-7);
+    }
   }
 }
 
