@@ -6,6 +6,7 @@
 #include "autograd/autograd.h"
 #include "autograd/hooks.h"
 #include "autograd/saved_tensor_hooks.h"
+#include "autograd/vmap.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/loss/loss.h"
 #include "core/ops/pointwise/pointwise.h"
@@ -165,6 +166,26 @@ TEST_F(TakeSaved, MemoryThatTheCallerOwnsIsLeftAlone) {
   result.backward();
   EXPECT_EQ(memory, written);
   expect_gradient();
+}
+
+TEST_F(TakeSaved, ElementsThatLieInOnePlaceAreLeftAlone) {
+  const Tensor row = sample::matrix(1, kClasses);
+  const auto expanded = [&] { return loss_of((row * 2).expand({kRows, kClasses})); };
+  expanded().backward();
+  const Tensor other = row.detach().clone().set_requires_grad();
+  const Tensor kept = (other * 2).expand({kRows, kClasses}).clone();
+  loss_of(kept).backward();
+  EXPECT_EQ(elements(row.grad()), elements(other.grad()));
+}
+
+TEST_F(TakeSaved, ABatchOfGradientsDoesNotFitIntoTheMemoryOfOne) {
+  const Tensor result = loss();
+  const Tensor scales = sample::vector({1, 2, 4});
+  const std::vector<Tensor> got =
+      vmap([&](TensorList scale) { return grad({result}, {leaf_}, {scale[0]}); }, {scales});
+  EXPECT_FALSE(took());
+  EXPECT_EQ(got[0].sizes().size(), 3U);
+  EXPECT_EQ(elements(got[0].select(0, 2)), elements(got[0].select(0, 0) * 4));
 }
 
 TEST_F(TakeSaved, ASecondBackwardSaysThatTheTensorsWereFreed) {

@@ -110,6 +110,10 @@ INSTANTIATE_TEST_SUITE_P(
         PlannedRun{
             "LargeBlocks",
             "model { gpt2 { context_length: 128 layers: 2 heads: 4 width: 128 dropout: 0 } }"},
+        // The logits of a chunk exceed everything else.
+        PlannedRun{"LargeVocabulary",
+                   "model { gpt2 { vocab_size: 16384 context_length: 64 layers: 1 heads: 1 width: "
+                   "8 } }"},
         PlannedRun{"Bf16", "precision: BF16_MIXED"},
         PlannedRun{
             "Bf16LargeBlocks",
