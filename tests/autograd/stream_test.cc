@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <vector>
 
 #include "autograd/hooks.h"
 #include "autograd/node.h"
+#include "core/device/stream_sanitizer.h"
+#include "core/memory/caching_allocator.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/matmul/matmul.h"
@@ -13,6 +16,7 @@
 #include "core/ops/random/random.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/tensor/event.h"
+#include "tests/core/device/sanitized_streams.h"
 #include "tests/device/every_device.h"
 
 namespace lockstep {
@@ -119,6 +123,36 @@ TEST_P(BackwardStreams, GradientsFromTwoStreamsAreSummed) {
   b.record_stream(main);
   a.add(b).backward();
   EXPECT_EQ(first(x.grad()), 8);
+}
+
+TEST(BackwardStreamsOfTheHost, AGradientIsNotOverwrittenWhileTheStreamThatTookItReadsIt) {
+  const SanitizedStreams sanitized;
+  const TensorOptions options{DType::kF32, Device{DeviceType::kHost, 0}};
+  const OwnedStream main(*options.device);
+  const OwnedStream side(*options.device);
+  const StreamGuard on_main(main.get());
+  const Tensor x = full({1 << 16}, 3, options).set_requires_grad();
+  const Tensor y = x.mul(x);
+  Tensor z;
+  side.get().wait_stream(main.get());
+  {
+    const StreamGuard on_side(side.get());
+    y.record_stream(side.get());
+    z = y.mul(y).sum();
+    z.record_stream(main.get());
+  }
+  main.get().wait_stream(side.get());
+  caching_allocator(*options.device).empty_cache();
+  z.backward();
+  // The gradient of y was made on the side stream, and freed when its reader on the main stream was
+  // queued. Nothing makes the side stream wait for that reader but the allocator.
+  {
+    const StreamGuard on_side(side.get());
+    std::vector<Tensor> next;
+    for (int i = 0; i < 64; ++i) next.push_back(empty({1 << 16}, options).fill_(1));
+  }
+  EXPECT_EQ(stream_sanitizer::reports(), 0);
+  EXPECT_EQ(first(x.grad()), 4 * 3 * 3 * 3);
 }
 
 }  // namespace

@@ -81,6 +81,20 @@ TEST_F(PinnedAllocatorTest, WorkAfterTheRecordedUseIsNotWaitedFor) {
   EXPECT_EQ(allocator.allocate(4096).data, block.data);
 }
 
+TEST_F(PinnedAllocatorTest, ASecondUseOnTheSameStreamIsWaitedForLikeTheFirst) {
+  const Block block = allocator.allocate(4096);
+  copy_async(stream.get(), target.data(), block.data, 64, Transfer::kFromCpu);
+  allocator.record_use(block, stream.get());
+  stream.get().synchronize();
+  queue_copy(block);
+  allocator.record_use(block, stream.get());
+  allocator.free(block);
+  EXPECT_NE(allocator.allocate(4096).data, block.data);
+  gate.open();
+  stream.get().synchronize();
+  EXPECT_EQ(allocator.allocate(4096).data, block.data);
+}
+
 TEST_F(PinnedAllocatorTest, ARecordedStreamIsWaitedForUpToTheFree) {
   const Block block = allocator.allocate(4096);
   allocator.record_stream(block, stream.get());

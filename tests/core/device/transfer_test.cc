@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "core/device/pinned_allocator.h"
+#include "core/device/stream_sanitizer.h"
 #include "core/device/waits.h"
+#include "core/memory/caching_allocator.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/pinned.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
 #include "tests/core/device/counting.h"
+#include "tests/core/device/sanitized_streams.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/host/host_work.h"
 
@@ -54,6 +57,17 @@ TEST_F(Transfers, FromTheCpuAreQueuedAfterTheSourceWasRead) {
   EXPECT_EQ(hidden_waits(), waits);
   EXPECT_EQ(copy.device(), kHost0);
   EXPECT_THAT(numbers(copy), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(Transfers, SeveralFromTheCpuKeepWhatEachOfThemRead) {
+  hold();
+  const Tensor source = counting({4}, 1);
+  const Tensor first = source.to(kHost0);
+  source.fill_(7);
+  const Tensor second = source.to(kHost0);  // while the first one waits to be copied
+  finish();
+  EXPECT_THAT(numbers(first), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(numbers(second), ElementsAre(7, 7, 7, 7));
 }
 
 TEST_F(Transfers, LargeOnesFromMemoryThatIsNotPinnedAreWaitedFor) {
@@ -99,6 +113,7 @@ TEST_F(Transfers, NonBlockingOnesFromPinnedMemoryReadItWhenTheStreamComesThere) 
 }
 
 TEST_F(Transfers, PinnedMemoryIsNotReusedBeforeItsCopyIsDone) {
+  pinned_allocator().empty_cache();
   Tensor source = pin_memory(counting({1024}, 1));
   const void* const address = source.data();
   hold();
@@ -109,6 +124,19 @@ TEST_F(Transfers, PinnedMemoryIsNotReusedBeforeItsCopyIsDone) {
   other.fill_(0);
   finish();
   EXPECT_THAT(numbers(copy), ElementsAreArray(numbers(counting({1024}, 1))));
+}
+
+TEST_F(Transfers, PinnedMemoryIsNotReusedBeforeACopyBackIntoItIsDone) {
+  const Tensor source = full({1024}, 5, {DType::kF32, kHost0});
+  pinned_allocator().empty_cache();  // else the next tensor takes a block that was freed earlier
+  hold();
+  Tensor copy = to(source, kCPU, /*non_blocking=*/true);
+  const void* const address = copy.data();
+  copy = Tensor();
+  const Tensor other = empty_pinned({1024}, DType::kF32, kHost0);
+  EXPECT_NE(other.data(), address);
+  finish();
+  EXPECT_EQ(empty_pinned({1024}, DType::kF32, kHost0).data(), address);
 }
 
 TEST_F(Transfers, CopyIntoMovesBytesBothWaysWithoutWaitingWherePinned) {
@@ -185,6 +213,29 @@ TEST_F(Transfers, StorageOfADeviceGrowsInOrderWithItsStream) {
   EXPECT_FALSE(stream().query());
   finish();
   EXPECT_THAT(numbers(tensor), ElementsAre(5, 5, 5, 5));
+}
+
+TEST_F(Transfers, MemoryThatAStorageLeavesOnAnotherStreamIsReusedAfterTheCopy) {
+  const SanitizedStreams sanitized;
+  caching_allocator(kHost0).empty_cache();
+  const TensorOptions options{DType::kF32, kHost0};
+  const Tensor tensor = full({1 << 18}, 5, options);
+  const void* const left = tensor.data();
+  const OwnedStream other(kHost0);
+  other.get().wait_stream(stream());
+  {
+    const StreamGuard there(other.get());
+    tensor.storage()->resize(4 << 20);
+  }
+  // Nothing makes this stream wait for the other one but the allocator.
+  std::vector<Tensor> next;
+  do {
+    next.push_back(empty({1 << 18}, options).fill_(9));
+  } while (next.back().data() != left && next.size() < 100);
+  EXPECT_EQ(next.back().data(), left);
+  EXPECT_EQ(stream_sanitizer::reports(), 0);
+  stream().wait_stream(other.get());
+  EXPECT_THAT(numbers(tensor), testing::Each(5));
 }
 
 TEST_F(Transfers, MetaTensorsHaveNothingToCopy) {

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "core/base/current_scope.h"
 #include "core/memory/caching_allocator.h"
@@ -199,7 +200,12 @@ TEST_F(AllocatorLadder, AFailedMappingOfMovedGranulesLosesNoBook) {
 
 TEST_F(AllocatorLadder, ADriverThatRefusesGranulesOnceIsAskedAgain) {
   memory.failing_creations = 1;
-  EXPECT_NE(allocator.allocate(8 * kMiB, kStream).data, nullptr);
+  const Block block = allocator.allocate(8 * kMiB, kStream);
+  std::memset(block.data, 1, block.bytes);
+  EXPECT_EQ(memory.creations, 2);
+  EXPECT_EQ(memory.failing_creations, 0);
+  EXPECT_EQ(memory.taken(), 8 * kMiB);
+  EXPECT_EQ(memory.allocations, 0) << "a plain segment could not be stitched later";
 }
 
 TEST_F(AllocatorLadder, PlainSegmentsFollowTheSizeRules) {
@@ -217,6 +223,19 @@ TEST_F(AllocatorLadder, PlainSegmentsFollowTheSizeRules) {
   EXPECT_EQ(plain.taken(), 32 * kMiB);
   native.allocate(11 * kMiB, kStream);
   EXPECT_EQ(plain.taken(), 44 * kMiB) << "in whole 2 MiB";
+}
+
+TEST_F(AllocatorLadder, ARestOfOneMiBIsNotSplitOffALargeBlock) {
+  FakeMemory plain(256 * kMiB, /*has_granules=*/false);
+  CachingAllocator native(kCPU, plain);
+  for (const char* segment : {"new", "cached"}) {
+    const Block whole = native.allocate(19 * kMiB, kStream);
+    EXPECT_EQ(whole.bytes, 20 * kMiB) << segment;
+    native.free(whole);
+  }
+  const Block cut = native.allocate(19 * kMiB - 512, kStream);
+  EXPECT_EQ(cut.bytes, 19 * kMiB - 512);
+  EXPECT_EQ(plain.taken(), 20 * kMiB);
 }
 
 TEST_F(AllocatorLadder, BlocksOfTheMaximalSizeAreNotSplit) {
@@ -238,21 +257,75 @@ TEST_F(AllocatorLadder, BlocksOfTheMaximalSizeAreNotSplit) {
   native.free(small);
 }
 
+/// Lets segments that are free now grow older: each request searches the free memory.
+void let_time_pass(CachingAllocator& allocator) {
+  for (int i = 0; i < 10; ++i) allocator.free(allocator.allocate(100'000, kStream));
+}
+
 TEST_F(AllocatorLadder, GarbageCollectionGivesOldSegmentsBack) {
   FakeMemory plain(100 * kMiB, /*has_granules=*/false);
   AllocatorOptions options;
   options.garbage_collection_threshold = 0.5;
   CachingAllocator native(kCPU, plain, options);
+  let_time_pass(native);  // takes the 2 MiB of small requests
   const Block old = native.allocate(30 * kMiB, kStream);
   const Block young = native.allocate(24 * kMiB, kStream);
   native.free(old);
-  for (int i = 0; i < 10; ++i) native.free(native.allocate(20 * kMiB + 2, kStream));
+  let_time_pass(native);
   native.free(young);
-  EXPECT_GT(plain.taken(), 50 * kMiB);
+  ASSERT_EQ(plain.taken(), 56 * kMiB);
   native.allocate(40 * kMiB, kStream);
-  EXPECT_LE(plain.taken(), 100 * kMiB);
+  EXPECT_EQ(plain.taken(), 66 * kMiB) << "the old segment went back";
+  EXPECT_EQ(native.allocate(24 * kMiB, kStream).data, young.data) << "the young one stays";
+  EXPECT_EQ(native.memory_stats().num_device_free, 1);
   EXPECT_EQ(native.memory_stats().num_alloc_retries, 0) << "done before memory ran out";
-  EXPECT_GT(native.memory_stats().num_device_free, 0);
+}
+
+TEST_F(AllocatorLadder, SegmentsThatACollectionKeepsStayAsOldAsTheyAre) {
+  FakeMemory plain(300 * kMiB, /*has_granules=*/false);
+  AllocatorOptions options;
+  options.garbage_collection_threshold = 0.5;
+  CachingAllocator native(kCPU, plain, options);
+  let_time_pass(native);  // takes the 2 MiB of small requests
+  const Block oldest = native.allocate(70 * kMiB, kStream);
+  const Block old = native.allocate(40 * kMiB, kStream);
+  const Block young = native.allocate(44 * kMiB, kStream);
+  native.free(oldest);
+  let_time_pass(native);
+  native.free(old);
+  native.free(native.allocate(100'000, kStream));
+  native.free(young);
+  ASSERT_EQ(plain.taken(), (2 + 70 + 40 + 44) * kMiB);
+  native.allocate(72 * kMiB, kStream);  // the first collection
+  ASSERT_EQ(plain.taken(), (40 + 44 + 2 + 72) * kMiB);
+  native.allocate(74 * kMiB, kStream);  // the second one
+  EXPECT_EQ(plain.taken(), (44 + 2 + 72 + 74) * kMiB);
+  EXPECT_EQ(native.allocate(44 * kMiB, kStream).data, young.data);
+}
+
+TEST_F(AllocatorLadder, GarbageCollectionEndsWhenEnoughHasGoneBack) {
+  FakeMemory plain(200 * kMiB, /*has_granules=*/false);
+  AllocatorOptions options;
+  options.garbage_collection_threshold = 0.5;
+  CachingAllocator native(kCPU, plain, options);
+  std::vector<Block> blocks;
+  for (int i = 0; i < 4; ++i) blocks.push_back(native.allocate(26 * kMiB, kStream));
+  for (const Block& block : blocks) native.free(block);  // 4 MiB above the threshold
+  native.allocate(30 * kMiB, kStream);
+  EXPECT_EQ(native.memory_stats().num_device_free, 1);
+  EXPECT_EQ(plain.taken(), (3 * 26 + 30) * kMiB);
+}
+
+TEST_F(AllocatorLadder, GarbageCollectionLeavesSmallSegmentsAlone) {
+  FakeMemory plain(100 * kMiB, /*has_granules=*/false);
+  AllocatorOptions options;
+  options.garbage_collection_threshold = 0.01;
+  CachingAllocator native(kCPU, plain, options);
+  let_time_pass(native);
+  native.free(native.allocate(20 * kMiB, kStream));
+  let_time_pass(native);
+  native.allocate(30 * kMiB, kStream);
+  EXPECT_EQ(plain.taken(), (2 + 30) * kMiB);
 }
 
 TEST_F(AllocatorLadder, SegmentsOfBothKindsServeSideBySide) {

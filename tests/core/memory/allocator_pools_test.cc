@@ -130,6 +130,16 @@ TEST_P(PoolRestore, BlocksInTheMiddleOfASegmentComeBack) {
   restore(*state, {blocks[0], blocks[2], blocks[3], blocks[5]});
 }
 
+TEST_P(PoolRestore, SmallBlocksThatWereFreedSinceAreOnLoanAgain) {
+  std::vector<Block> blocks;
+  for (size_t i = 1; i <= 4; ++i) blocks.push_back(from_pool(512 * i));
+  const auto state = allocator.checkpoint(pool);
+  const int64_t allocated = allocator.stats().allocated;
+  for (const size_t i : {2, 0, 1}) allocator.free(blocks[i]);
+  restore(*state, blocks);
+  EXPECT_EQ(allocator.stats().allocated, allocated);
+}
+
 TEST_P(PoolRestore, BlocksThatCameSinceAreTakenBack) {
   const Block a = from_pool(2 * kMiB);
   const auto state = allocator.checkpoint(pool);

@@ -100,6 +100,42 @@ TEST_F(AllocatorStreams, RecordUseWaitsForTheWorkQueuedUntilThen) {
   EXPECT_EQ(runtime.queued(kSide), 1u);
 }
 
+TEST_F(AllocatorStreams, ASecondUseOnTheSameStreamIsWaitedForLikeTheFirst) {
+  allocator.set_options(polling());
+  const Block block = allocator.allocate(kMiB, kMain);
+  runtime.launch(kSide, [] {});
+  allocator.record_use(block, kSide);
+  runtime.run(kSide);
+  runtime.launch(kSide, [] {});
+  allocator.record_use(block, kSide);
+  allocator.free(block);
+  EXPECT_NE(allocator.allocate(kMiB, kMain).data, block.data) << "the second use has not run";
+  runtime.run(kSide);
+  EXPECT_EQ(allocator.allocate(kMiB, kMain).data, block.data);
+}
+
+TEST_F(AllocatorStreams, APoolIsRestoredThoughOtherStreamsStillUseItsFreedBlocks) {
+  const PoolId pool = allocator.create_pool();
+  const auto from_pool = [&](size_t bytes) {
+    const PoolGuard guard(allocator, pool);
+    return allocator.allocate(bytes, kMain);
+  };
+  const Block kept = from_pool(3 * kMiB);
+  const auto state = allocator.checkpoint(pool);
+  const Block later = from_pool(2 * kMiB);
+  runtime.launch(kSide, [] {});
+  for (const Block& block : {kept, later}) {
+    allocator.record_stream(block, kSide);
+    allocator.free(block);
+  }
+  const std::vector<Block> restored = allocator.restore(pool, *state);
+  ASSERT_EQ(restored.size(), 1u);
+  EXPECT_EQ(restored[0].data, kept.data);
+  EXPECT_EQ(allocator.live_blocks(pool), 1);
+  EXPECT_EQ(allocator.memory_stats().num_stream_waits, 2) << "its stream waits for both uses";
+  EXPECT_EQ(from_pool(2 * kMiB).data, later.data);
+}
+
 TEST_F(AllocatorStreams, EachStreamHasItsOwnMemory) {
   const Block block = allocator.allocate(kMiB, kMain);
   allocator.free(block);
@@ -114,10 +150,14 @@ TEST_F(AllocatorStreams, DelayedFreesAreCollectedWhenMemoryIsShort) {
     runtime.launch(kSide, [] {});
     allocator.record_stream(block, kSide);
     allocator.free(block);
+    const int64_t waits = allocator.memory_stats().num_stream_waits;
     const Block again = allocator.allocate(40 * kMiB, kMain);
-    EXPECT_NE(again.data, nullptr);
+    EXPECT_EQ(again.data, block.data) << "there is room nowhere else";
+    EXPECT_EQ(allocator.memory_stats().num_stream_waits, waits + 1);
+    EXPECT_GT(runtime.queued(kSide), 0u) << "the cpu did not wait";
     allocator.free(again);
   }
+  EXPECT_EQ(allocator.memory_stats().num_ooms, 0);
 }
 
 TEST_F(AllocatorStreams, MemoryOfAnotherStreamComesAfterItsWork) {
