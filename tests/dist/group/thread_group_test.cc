@@ -6,13 +6,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "tests/core/device/watched_memory.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/group/group_conformance.h"
 #include "tests/dist/group/on_ranks.h"
@@ -244,11 +250,66 @@ TEST(ThreadGroup, ResultsCountAsChangesInPlace) {
   });
 }
 
+TEST(ThreadGroup, EveryOperationCountsAsAChangeOfWhatItWritesAlone) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const Tensor one = cpu_ones(4), two = cpu_ones(8), more = cpu_ones(8);
+    // The changes that a call makes to the three tensors.
+    const auto changes = [&](const std::function<Work()>& call) {
+      const std::vector<uint32_t> before{one.version(), two.version(), more.version()};
+      call().wait();
+      return std::vector<uint32_t>{one.version() - before[0], two.version() - before[1],
+                                   more.version() - before[2]};
+    };
+    using Changes = std::vector<uint32_t>;
+    const int other = 1 - group.rank();
+    const bool sends = group.rank() == 0;
+    EXPECT_EQ(changes([&] { return sends ? group.send(one, other) : group.recv(one, other); }),
+              (Changes{sends ? 0u : 1u, 0, 0}));
+    EXPECT_EQ(changes([&] { return group.broadcast(one, 0); }), (Changes{1, 0, 0}));
+    EXPECT_EQ(changes([&] { return group.reduce(one, 0); }), (Changes{1, 0, 0}));
+    EXPECT_EQ(changes([&] { return group.all_gather(two, one); }), (Changes{0, 1, 0}));
+    EXPECT_EQ(changes([&] { return group.reduce_scatter(one, two); }), (Changes{1, 0, 0}));
+    EXPECT_EQ(changes([&] { return group.all_to_all(more, two); }), (Changes{0, 0, 1}));
+    EXPECT_EQ(changes([&] {
+                return group.tree_all_reduce(one, two.view({2, 4}).slice(0, 0, 1), 2);
+              }),
+              (Changes{1, 0, 0}));
+  });
+}
+
+TEST(ThreadGroup, AMessageIntoATensorThatBackwardNeedsIsAnErrorThere) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const Tensor saved = cpu_ones(4);
+    const Tensor x = cpu_ones(4).set_requires_grad();
+    const Tensor loss = sum(x * saved);
+    if (group.rank() == 0) {
+      group.send(saved, 1).wait();
+      EXPECT_NO_THROW(loss.backward());
+    } else {
+      group.recv(saved, 0).wait();
+      EXPECT_THROW(loss.backward(), AutogradError);
+    }
+  });
+}
+
 TEST(ThreadGroup, TensorsMayGoBeforeTheirOperationIsDone) {
   all_ranks(3, [](ProcessGroup& group) {
+    constexpr int kOperations = 20;
+    WatchedMemory memory(kCPU);
+    std::atomic<int> with_the_sum = 0;
+    memory.before_free = [&](const Block& block) {
+      const auto* const values = static_cast<const float*>(block.data);
+      if (std::all_of(values, values + 30'000, [](float each) { return each == 3; })) {
+        ++with_the_sum;
+      }
+    };
     std::vector<Work> works;
-    for (int i = 0; i < 20; ++i) works.push_back(group.all_reduce(cpu_ones(30'000)));
+    for (int i = 0; i < kOperations; ++i) {
+      works.push_back(group.all_reduce(memory.vector(30'000).fill_(1)));
+    }
     for (const Work& work : works) work.wait();
+    EXPECT_EQ(memory.freed(), kOperations) << "an operation that is done keeps no tensor";
+    EXPECT_EQ(with_the_sum, kOperations) << "memory was freed while its operation ran";
   });
 }
 

@@ -15,6 +15,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/tensor/stream.h"
+#include "tests/core/device/watched_memory.h"
 #include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
@@ -136,6 +137,23 @@ TEST_F(TransportGroupStreams, WhoWaitedInAnyWayIsNotReported) {
     EXPECT_EQ(on.change_beside(on.single), "");
   });
   EXPECT_EQ(stream_sanitizer::reports(), 0);
+}
+
+TEST_F(TransportGroupStreams, MemoryOfTensorsThatGoFirstIsMarkedAsUsedByTheOperation) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const OnDevice on(group);
+    WatchedMemory memory(on.device);
+    group.all_reduce(memory.vector(5'000).fill_(1)).synchronize();
+    EXPECT_EQ(memory.freed(), 1);
+    ASSERT_EQ(memory.uses().size(), 1u);
+    EXPECT_NE(memory.uses()[0], on.main.get());
+    const Stream side = memory.uses()[0];
+    {
+      const Tensor output = memory.vector(10'000).fill_(1), input = memory.vector(5'000).fill_(1);
+      group.all_gather(output, input).synchronize();
+    }
+    EXPECT_EQ(memory.uses(), (std::vector<Stream>{side, side, side}));
+  });
 }
 
 TEST_F(TransportGroupStreams, EveryOperationSaysWhatItReadsAndWrites) {
