@@ -80,11 +80,11 @@ uint64_t hash(const Signature& signature) {
   const uint64_t small = static_cast<uint64_t>(signature.kind) |
                          static_cast<uint64_t>(signature.dtype) << 8 |
                          static_cast<uint64_t>(signature.reduction.op) << 16 |
-                         static_cast<uint64_t>(signature.reduction.leaves & 0xff) << 24 |
                          static_cast<uint64_t>(static_cast<uint32_t>(signature.root)) << 32;
-  return hash_words(std::array<uint64_t, 5>{signature.group, signature.sequence, small,
+  return hash_words(std::array<uint64_t, 6>{signature.group, signature.sequence, small,
                                             static_cast<uint64_t>(signature.count),
-                                            std::bit_cast<uint64_t>(signature.reduction.factor)});
+                                            std::bit_cast<uint64_t>(signature.reduction.factor),
+                                            static_cast<uint64_t>(signature.reduction.leaves)});
 }
 
 std::string to_string(const Signature& signature) {

@@ -20,9 +20,13 @@ class BucketTuner {
   /// Starts a step, discarding one for which `end_step` was not called.
   void begin_step(size_t parameters) { arrived_.assign(parameters, {}); }
   /// Records that a gradient is ready; of several calls in a step the last one counts.
-  void arrived(uint32_t parameter) { arrived_[parameter] = std::chrono::steady_clock::now(); }
+  void arrived(uint32_t parameter, TimePoint at = std::chrono::steady_clock::now()) {
+    arrived_[parameter] = at;
+  }
   /// Ends a step. Keeps the earlier time of each gradient: disturbances only make it later.
   void end_step(TimePoint backward_end);
+  /// The earliest times of the measured steps so far.
+  const GradientTimes& times() const { return times_; }
 
   /// Measures the link and chooses limits; collective, called after the last measured step. Each
   /// time is the largest over all ranks, and all ranks take rank 0's choice. For the arguments see

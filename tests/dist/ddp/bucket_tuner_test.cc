@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,12 +19,49 @@
 namespace lockstep::dist {
 namespace {
 
+using testing::DoubleEq;
+using testing::ElementsAre;
+
 /// Four layers of 40 KB each.
 LayeredNet large_net(Device device = kCPU) { return LayeredNet(device, 4, 100); }
 
 /// A step with one sample per leaf.
 void run_small_step(Reducer& reducer, const LayeredNet& net, const LeafRange& leaves) {
   run_step(reducer, net, leaves, 0, 1);
+}
+
+TEST(BucketTuner, KeepsTheEarliestTimeOfEachGradientAndOfTheEndOfBackward) {
+  const BucketTuner::TimePoint begin = std::chrono::steady_clock::now();
+  const auto at = [&](int ms) { return begin + std::chrono::milliseconds(ms); };
+  BucketTuner tuner;
+  tuner.begin_step(3);
+  tuner.arrived(1, at(1));
+  tuner.begin_step(3);  // the step before was not ended, so it counts for nothing
+  tuner.arrived(2, at(150));
+  tuner.arrived(2, at(100));
+  tuner.arrived(0, at(110));
+  tuner.end_step(at(130));
+  EXPECT_TRUE(tuner.is_measuring());
+  // Seconds after the first gradient; parameter 1 has none and is ready at the end.
+  EXPECT_THAT(tuner.times().ready, ElementsAre(DoubleEq(0.01), DoubleEq(0.03), DoubleEq(0)));
+  EXPECT_DOUBLE_EQ(tuner.times().backward_end, 0.03);
+
+  tuner.begin_step(3);
+  tuner.arrived(2, at(1000));
+  tuner.arrived(1, at(1020));
+  tuner.arrived(0, at(1015));
+  tuner.end_step(at(1040));
+  EXPECT_FALSE(tuner.is_measuring());
+  EXPECT_THAT(tuner.times().ready, ElementsAre(DoubleEq(0.01), DoubleEq(0.02), DoubleEq(0)));
+  EXPECT_DOUBLE_EQ(tuner.times().backward_end, 0.03) << "the second step was slower";
+}
+
+TEST(BucketTuner, WithoutAnyGradientAllAreReadyAtTheEnd) {
+  BucketTuner tuner;
+  tuner.begin_step(2);
+  tuner.end_step(std::chrono::steady_clock::now());
+  EXPECT_THAT(tuner.times().ready, ElementsAre(0, 0));
+  EXPECT_EQ(tuner.times().backward_end, 0);
 }
 
 TEST(Reducer, SizesThatAreNotGivenAreChosenAfterTheThirdStepAlikeOnAllRanks) {

@@ -238,6 +238,28 @@ TEST(PowerSgd, BeginsWithItsFirstStep) {
   EXPECT_GT(distance(found[2][0], sum_over_ranks(gradients, 2, 2, 0)), 0.5);
 }
 
+TEST(PowerSgd, ItsFirstStepIsCountedInStepsAndNotInBuckets) {
+  const Shapes shapes = {{40, 24}, {30, 30}, {32, 32}};
+  const Gradients gradients = gradients_of(shapes);
+  all_ranks(2, [&](ProcessGroup& group) {
+    const std::vector<NamedTensor> parameters = parameters_of(shapes);
+    ReducerOptions options;
+    options.buckets = {.first_bytes = 1, .bytes = 1};
+    options.communication_hook = power_sgd_hook({.rank = 1, .start_step = 2});
+    Reducer reducer(parameters, &group, options);
+    for (int step = 0; step < 3; ++step) {
+      step_with(reducer, parameters, gradients(group.rank(), step));
+      ASSERT_EQ(reducer.plan().buckets.size(), shapes.size());
+      for (size_t i = 0; i < shapes.size(); ++i) {
+        const double off =
+            distance(numbers_of(reducer.gradients()[i]), sum_over_ranks(gradients, 2, step, i));
+        const bool compresses = off > 0.5;
+        EXPECT_EQ(compresses, step == 2) << "step " << step << ", gradient " << i << ": " << off;
+      }
+    }
+  });
+}
+
 TEST(PowerSgd, AStepThatIsNotFiniteChangesNoLaterOne) {
   const Shapes shapes = {{40, 24}, {30, 30}, {9}};
   const Gradients gradients = gradients_of(shapes);

@@ -260,6 +260,24 @@ TEST(Explain, MessagesOfOneTagAreToldApartByTheirNumbers) {
   EXPECT_EQ(analyse(job.logs()).messages.at(0).peer_is, PendingMessage::Peer::kCame);
 }
 
+TEST(Explain, APeerThatIsAtALaterMessageHasCome) {
+  FlightJob job(3);
+  FlightRecord& receive = job.start(0, kWorld, OpKind::kReceive);
+  receive.signature.root = 1;
+  receive.signature.sequence = 4;
+  // The log no longer holds the send of message 4.
+  FlightRecord& send = job.start(1, kWorld, OpKind::kSend);
+  send.signature.root = 0;
+  send.signature.sequence = 6;
+  const auto peer_is = [&] { return analyse(job.logs()).messages.at(0).peer_is; };
+  EXPECT_EQ(peer_is(), PendingMessage::Peer::kCame);
+  send.signature.root = 2;
+  EXPECT_EQ(peer_is(), PendingMessage::Peer::kNotCome) << "a message to another rank";
+  send.signature = receive.signature;
+  send.signature.root = 0;
+  EXPECT_EQ(peer_is(), PendingMessage::Peer::kNotCome) << "the peer receives as well";
+}
+
 TEST(Explain, TwoRanksThatReceiveFromEachOtherAreADeadlock) {
   FlightJob job(2);
   job.start(0, kWorld, OpKind::kReceive).signature.root = 1;
