@@ -96,6 +96,29 @@ TEST(Scatter, ReductionsLetNaNThrough) {
   }
 }
 
+TEST(Scatter, AnExtremumGivesItsGradientToAllThatAreEqualToIt) {
+  const Tensor index = tensor_from<int64_t>({0, 0, 0, 1}, {4});
+  const Tensor grad = tensor_of({6, 10, 100});
+  for (const double sign : {1.0, -1.0}) {
+    const auto gradients = [&](bool include_self) {
+      // self[0] equals the extremum of what is scattered there; nothing is scattered to self[2].
+      const Tensor self = (tensor_of({4, 1, 7}) * sign).set_requires_grad();
+      const Tensor src = (tensor_of({4, 4, 2, 3}) * sign).set_requires_grad();
+      const Tensor out =
+          scatter_reduce(self, 0, index, src, sign > 0 ? "amax" : "amin", include_self);
+      expect_values(out * sign, {4, 3, 7});
+      out.backward(grad);
+      return std::pair(self.grad(), src.grad());
+    };
+    const auto [self, src] = gradients(true);
+    expect_values(self, {2, 0, 100});
+    expect_values(src, {2, 2, 0, 10});
+    const auto [old_self, only_src] = gradients(false);
+    expect_values(old_self, {0, 0, 100});
+    expect_values(only_src, {3, 3, 0, 10});
+  }
+}
+
 TEST(Scatter, MeansOfIntegersRoundDown) {
   const Tensor self = tensor_from<int64_t>({-3, 1}, {2});
   const Tensor source = tensor_from<int64_t>({-4, 0}, {2});

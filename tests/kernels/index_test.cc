@@ -3,6 +3,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/index/advanced_index.h"
+#include "core/ops/index/embedding_bag.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_logic.h"
 #include "core/ops/reduce/reduce.h"
@@ -82,6 +83,18 @@ TEST(Embedding, IndexOutOfRangeIsNamed) {
                            "[index_select]", "-1");
   expect_error<DTypeError>([&] { embedding(weight, zeros({2})); }, "[embedding]", "float32");
   expect_error<ShapeError>([&] { embedding(zeros({3}), bad); }, "[embedding]", "[3]");
+}
+
+TEST(EmbeddingBag, MeansDivideByTheNumberOfRowsThatAreNoPadding) {
+  const Tensor weight = tensor_from<float>({1, 2, 3, 4, 5, 6, 70, 80}, {4, 2}).set_requires_grad();
+  const Tensor indices = tensor_from<int64_t>({0, 3, 1, 3, 3, 2, 2, 2}, {8});
+  const Tensor offsets = tensor_from<int64_t>({0, 3, 5}, {3});  // the second bag is padding alone
+  const auto [means, bag_of, sizes, most] =
+      embedding_bag(weight, indices, offsets, false, 1, false, {}, false, /*padding_idx=*/3);
+  expect_values(means.view({6}), {2, 3, 0, 0, 5, 6});
+  expect_values(sizes, {2, 0, 3});
+  means.backward(tensor_from<float>({2, 4, 100, 100, 6, 12}, {3, 2}));
+  expect_values(weight.grad().view({8}), {1, 2, 1, 2, 6, 12, 0, 0});
 }
 
 TEST(Index, SelectTakesPartsAlongAnyDimension) {

@@ -111,6 +111,21 @@ TEST(Median, SharesItsGradientAmongEquals) {
   expect_values(x.grad(), {0.5, 0, 0.5, 0});
 }
 
+TEST(Median, SharesItsGradientAmongTheNaNsThatMakeItNaN) {
+  const Tensor x = tensor_of({2, kNaN, 1, kNaN}).set_requires_grad();
+  mul(median(x), 6).backward();
+  expect_values(x.grad(), {0, 3, 0, 3});
+  const Tensor all = tensor_of({kNaN, kNaN, kNaN}).set_requires_grad();
+  mul(nanmedian(all), 6).backward();
+  expect_values(all.grad(), {2, 2, 2});
+}
+
+TEST(Nanmedian, GivesNoGradientToNaNs) {
+  const Tensor x = tensor_of({2, kNaN, 1, 2, 7}).set_requires_grad();
+  mul(nanmedian(x), 6).backward();
+  expect_values(x.grad(), {3, 0, 0, 3, 0});
+}
+
 TEST(Choosing, RefusesRanksThatDoNotExist) {
   const Tensor x = random_tensor({2, 3});
   EXPECT_THROW(topk(x, 4), IndexError);

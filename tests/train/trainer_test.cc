@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/parallel.h"
 #include "core/tensor/allocator.h"
@@ -100,6 +103,52 @@ TEST(Trainer, AStepThatIsNotFiniteUpdatesNothingAndSaysSo) {
   EXPECT_EQ(state_bytes(trainer), before);
   EXPECT_EQ(trainer.optimizer().steps(), step.step);
   EXPECT_EQ(trainer.position(), (Position{step.step + 1, step.step + 1}));
+}
+
+/// All parameters of the model, one after the other.
+std::vector<double> weights_of(Trainer& trainer) {
+  std::vector<double> weights;
+  for (const Tensor& parameter : trainer.task().model().parameters()) {
+    const auto* const values = parameter.data<float>();
+    weights.insert(weights.end(), values, values + parameter.numel());
+  }
+  return weights;
+}
+
+TEST(Trainer, ClippingScalesTheWholeUpdateDownToTheLimit) {
+  const TemporaryDirectory folder;
+  struct Update {
+    std::vector<double> change;
+    StepResult step;
+  };
+  // The first update of plain gradient descent.
+  const auto update = [&](const std::string& limit) {
+    Trainer trainer = Trainer::create(
+        tiny_run(folder,
+                 "optimizer { learning_rate: 0.5 weight_decay: 0 sgd { momentum: 0 } "
+                 "clip_grad_norm: " +
+                     limit + " } schedule { warmup_steps: 0 }"));
+    std::vector<double> change = weights_of(trainer);
+    const StepResult step = trainer.step();
+    const std::vector<double> after = weights_of(trainer);
+    for (size_t i = 0; i < change.size(); ++i) change[i] = after[i] - change[i];
+    return Update{std::move(change), step};
+  };
+  const auto length = [](const Update& update) {
+    double squares = 0;
+    for (const double each : update.change) squares += each * each;
+    return std::sqrt(squares);
+  };
+  const Update whole = update("0");
+  const double norm = whole.step.grad_norm, rate = whole.step.learning_rate;
+  EXPECT_NEAR(length(whole), rate * norm, 1e-3 * rate * norm);
+  const Update clipped = update("0.01");
+  EXPECT_EQ(clipped.step.grad_norm, norm) << "the norm before clipping is reported";
+  EXPECT_NEAR(length(clipped), rate * 0.01, 1e-3 * rate * 0.01);
+  for (size_t i = 0; i < whole.change.size(); ++i) {
+    ASSERT_NEAR(clipped.change[i], whole.change[i] * 0.01 / norm, 1e-6) << i;
+  }
+  EXPECT_EQ(update("1000").change, whole.change) << "a limit above the norm changes no bit";
 }
 
 TEST(Trainer, ABatchThatIsLeftOutMovesTheDataAndNotTheStep) {

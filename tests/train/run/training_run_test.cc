@@ -2,12 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "tests/core/expect_error.h"
+#include "tests/train/forwarding_task.h"
 #include "tests/train/poisoned_task.h"
 #include "tests/train/tiny_run.h"
 #include "train/build.h"
@@ -132,6 +139,30 @@ TEST_F(TrainingRunTest, AGradientThatIsNotFiniteAtTheSmallestScaleEndsTheRun) {
       EXPECT_EQ(training.trainer().optimizer().steps(), 5);
     }
   }
+}
+
+/// Makes each checkpoint take a second, as on a slow disk.
+class SlowToSave final : public ForwardingTask {
+ public:
+  using ForwardingTask::ForwardingTask;
+  std::vector<std::string> describe(const std::filesystem::path& folder) const override {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    return ForwardingTask::describe(folder);
+  }
+};
+
+TEST_F(TrainingRunTest, ATimeLimitLeavesTimeForASlowCheckpoint) {
+  const config::RunConfig config =
+      tiny_run(folder_, "train { steps: 1000 } checkpoint { every_steps: 1 }");
+  TrainingRun training(config, directory("slow"), "{}",
+                       std::make_unique<SlowToSave>(build_task(config)));
+  // After the second step more than one second has passed, and saving takes another one.
+  const RunSummary summary = training.run({.terminal = terminal_, .time_limit = 1.9});
+  EXPECT_EQ(summary.end, RunEnd::kStopped);
+  EXPECT_EQ(summary.steps, 2);
+  EXPECT_EQ(
+      verify_checkpoint(list_checkpoints(folder_ / "slow/checkpoints").back().path).position.step,
+      2);
 }
 
 TEST_F(TrainingRunTest, WeightsToStartFromAreNotNeededToGoOn) {
