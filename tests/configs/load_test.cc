@@ -246,6 +246,36 @@ TEST_F(Load, OriginOfAMessageIsTheOverrideThatChoseIt) {
   EXPECT_EQ(error({base}, {"model.gpt2.heads=2", "model.gpt2={}"}), "no error");
 }
 
+TEST_F(Load, AnErrorBlamesTheLayerThatSetTheValueLast) {
+  const std::string base = file("base.txtpb", kSmallest);
+  const auto rate = [](const std::string& value) {
+    return "optimizer { learning_rate: " + value + " }";
+  };
+  const std::string wrong = file("wrong.txtpb", "\n" + rate("-1"));
+  const std::string right = file("right.txtpb", rate("0.5"));
+  const std::string also_wrong = file("also_wrong.txtpb", "\n\n " + rate("-2"));
+  constexpr const char* kFlag = "optimizer.learning_rate=-3";
+  const auto blamed = [&](const std::vector<std::string>& files,
+                          const std::vector<std::string>& flags = {}) {
+    const std::string text = error(files, flags);
+    return text.substr(0, text.find(": optimizer.learning_rate is -"));
+  };
+  EXPECT_EQ(blamed({base, wrong}), wrong + ":2:13");
+  EXPECT_EQ(blamed({base, right, wrong}), wrong + ":2:13");
+  EXPECT_EQ(blamed({base, wrong, also_wrong}), also_wrong + ":3:14");
+  EXPECT_EQ(blamed({base, wrong}, {kFlag}), std::string("--set ") + kFlag);
+  EXPECT_EQ(blamed({base, wrong, right}), "no error");
+  EXPECT_EQ(blamed({base, wrong}, {"optimizer.learning_rate=0.5"}), "no error");
+}
+
+TEST_F(Load, AnErrorOfAWholeMessageBlamesTheLayerThatWroteItLast) {
+  const std::string base = file("base.txtpb", kSmallest);
+  const std::string more =
+      file("more.txtpb", "train { log_every: 2 }\nmodel { llama { context_length: 8 } }");
+  const std::string text = error({base, more});
+  EXPECT_EQ(text.substr(0, text.find(": model.llama.")), more + ":2:9");
+}
+
 TEST_F(Load, OriginsForgetWhatWasReplaced) {
   const std::string base =
       file("base.txtpb", std::string(kSmallest) + "optimizer { adamw { beta1: 0.5 } }");

@@ -322,10 +322,15 @@ TEST(Resolve, PowerSgdNeedsGradientsOfOneScale) {
 }
 
 TEST(Resolve, DefaultNameIsValidWhateverTheFileIsCalled) {
-  for (const std::string& file : {std::string(300, 'x') + ".txtpb", std::string("..txtpb"),
-                                  std::string("-a.txtpb"), std::string("a\nb"), std::string()}) {
-    EXPECT_NO_THROW(load_text(kSmallest, file)) << file;
-  }
+  const auto name = [](const std::string& file) { return load_text(kSmallest, file).name(); };
+  EXPECT_EQ(name("/some/folder/my-run.2.txtpb"), "my-run.2");
+  EXPECT_EQ(name("a\nb c.txtpb"), "a_b_c");
+  EXPECT_EQ(name(".hidden"), "run.hidden");
+  EXPECT_EQ(name("-a.txtpb"), "run-a");
+  EXPECT_EQ(name(""), "run");
+  const std::string longest = name(std::string(300, 'x') + ".txtpb");
+  EXPECT_EQ(longest, std::string(longest.size(), 'x'));
+  EXPECT_EQ(name("-" + std::string(300, 'x')).size(), 128u) << "the longest that is allowed";
 }
 
 TEST(Resolve, ErrorsBetweenFieldsNameThePlaceOfTheOneThatDoesNotDivide) {

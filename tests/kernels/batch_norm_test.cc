@@ -97,11 +97,22 @@ TEST(BatchNorm, UsesRunningStatisticsOutsideTraining) {
 }
 
 TEST(BatchNorm, BackwardWorksAfterRunningStatisticsMovedOn) {
-  const Tensor x = leaf({4, 3, 5}, 1, DType::kF32);
-  const Tensor mean = zeros({3}), var = ones({3});
-  const Tensor out = batch_norm(x, {}, {}, mean, var, true);
-  batch_norm(x, {}, {}, mean, var, true);
-  EXPECT_NO_THROW(sum(square(out)).backward());
+  const Tensor weights = random_tensor({4, 3, 5}, DType::kF32, 2);
+  const auto gradient = [&](bool moves_on) {
+    const Tensor x = leaf({4, 3, 5}, 1, DType::kF32);
+    const Tensor mean = zeros({3}), var = ones({3});
+    const Tensor out = batch_norm(x, {}, {}, mean, var, true);
+    const std::vector<double> after_one = values(mean);
+    if (moves_on) {
+      batch_norm(x * 3 + 1, {}, {}, mean, var, true);
+      EXPECT_NE(values(mean), after_one);
+    }
+    sum(out * weights).backward();
+    return x.grad();
+  };
+  const Tensor wanted = gradient(/*moves_on=*/false);
+  EXPECT_GT(max(abs(wanted)).item<float>(), 0.1F);
+  expect_near(gradient(/*moves_on=*/true), wanted, 0, 0);
 }
 
 TEST(BatchNorm, HalvesKeepTheirDtypeAndF32Statistics) {

@@ -55,8 +55,12 @@ TEST_F(ResumeTest, ARunKilledAtAnyTimeGoesOnToTheSameBits) {
     for (int attempt = 0; attempt < 100; ++attempt) {
       const double seconds =
           0.05 + 0.1 * attempt * (0.5 + std::generate_canonical<double, 32>(random));
-      last = shell(fmt::format("timeout -s KILL {:.3f} '{}/lockstep' train run.txtpb --run-dir {}",
-                               seconds, LOCKSTEP_BIN_DIR, directory));
+      // With --foreground, timeout does not kill itself as well but waits for the program's end,
+      // and so until its lock is free.
+      last = shell(
+          fmt::format("timeout --foreground -s KILL {:.3f} '{}/lockstep' train run.txtpb --run-dir "
+                      "{}",
+                      seconds, LOCKSTEP_BIN_DIR, directory));
       if (last.status != 137) break;
       ++kills;
     }

@@ -34,6 +34,18 @@ TEST(StopSignals, GivesBackWhatWasThere) {
   EXPECT_EQ(::signal(SIGUSR1, ignore), SIG_IGN);
 }
 
+TEST(StopSignals, AHangupThatIsIgnoredAsUnderNohupStaysIgnored) {
+  const auto before = ::signal(SIGHUP, SIG_IGN);
+  {
+    const StopSignals signals;
+    ::raise(SIGHUP);
+    EXPECT_EQ(signals.received(), 0);
+    ::raise(SIGTERM);
+    EXPECT_EQ(signals.received(), SIGTERM);
+  }
+  EXPECT_EQ(::signal(SIGHUP, before), SIG_IGN);
+}
+
 TEST(StopSignals, InTheMiddleOfAProductDoNotChangeIt) {
   const Tensor a = full({96, 64}, 0.5);
   const Tensor b = full({64, 96}, 0.25);

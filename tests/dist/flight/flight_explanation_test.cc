@@ -262,6 +262,7 @@ TEST(Explain, MessagesOfOneTagAreToldApartByTheirNumbers) {
 
 TEST(Explain, APeerThatIsAtALaterMessageHasCome) {
   FlightJob job(3);
+  job.add_group(2, "other", {0, 1, 2});
   FlightRecord& receive = job.start(0, kWorld, OpKind::kReceive);
   receive.signature.root = 1;
   receive.signature.sequence = 4;
@@ -273,6 +274,9 @@ TEST(Explain, APeerThatIsAtALaterMessageHasCome) {
   EXPECT_EQ(peer_is(), PendingMessage::Peer::kCame);
   send.signature.root = 2;
   EXPECT_EQ(peer_is(), PendingMessage::Peer::kNotCome) << "a message to another rank";
+  send.signature.root = 0;
+  send.signature.group = 2;
+  EXPECT_EQ(peer_is(), PendingMessage::Peer::kNotCome) << "a message of another group";
   send.signature = receive.signature;
   send.signature.root = 0;
   EXPECT_EQ(peer_is(), PendingMessage::Peer::kNotCome) << "the peer receives as well";

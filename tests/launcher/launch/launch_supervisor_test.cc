@@ -366,7 +366,9 @@ TEST_F(SupervisedAlone, ProcessesThatTheRankLeftAreKilled) {
 /// A machine without mpirun, where a single rank is started directly.
 class LaunchWithoutMpirun : public Program {
  protected:
-  Launched start(const std::string& options, const std::string& body) {
+  /// `before`: shell commands that run before launch.
+  Launched start(const std::string& options, const std::string& body,
+                 const std::string& before = "") {
     std::filesystem::create_directory(folder_ / "bin");
     for (const char* program : {"sh", "sleep"}) {
       std::filesystem::create_symlink(fmt::format("/bin/{}", program),
@@ -374,7 +376,7 @@ class LaunchWithoutMpirun : public Program {
     }
     put_file(folder_ / "rank.sh", body);
     return Launched("-np 1 " + options + " sh rank.sh", folder_.path(),
-                    {{"PATH", (folder_ / "bin").string()}});
+                    {{"PATH", (folder_ / "bin").string()}}, before);
   }
   void wait_for(const std::string& file) const {
     EXPECT_TRUE(comes_true([&] { return std::filesystem::exists(folder_ / file); }));
@@ -390,6 +392,33 @@ TEST_F(LaunchWithoutMpirun, ASignalReachesTheRank) {
   const Result result = launched.end();
   EXPECT_EQ(result.status, 75) << result.errors;
   EXPECT_THAT(result.errors, HasSubstr("no mpirun in PATH: one rank is started without"));
+}
+
+TEST_F(LaunchWithoutMpirun, HangupsThatAreIgnoredAsUnderNohupStayIgnored) {
+  Launched launched = start("", std::string("trap 'exit 75' USR1\n") + kReadyAndLong,
+                            /*before=*/"trap '' HUP; ");
+  wait_for("ready");
+  launched.signal(SIGHUP);
+  launched.signal(SIGTERM);
+  const Result result = launched.end();
+  EXPECT_EQ(result.status, 75) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("SIGTERM: asking all ranks"));
+  EXPECT_THAT(result.errors, Not(HasSubstr("HUP")));
+}
+
+TEST_F(LaunchWithoutMpirun, ARankThatIsStoppedCanStillActOnItsTermination) {
+  Launched launched = start("--grace 0.2",
+                            "echo $$ > pid.part; trap '' USR1\n"
+                            "trap 'echo > acted; exit 3' TERM\n" +
+                                std::string(kReadyAndLong));
+  wait_for("ready");
+  const pid_t rank = std::atoi(file_content(folder_ / "pid.part").c_str());
+  ::kill(rank, SIGSTOP);
+  EXPECT_TRUE(
+      comes_true([&] { return says(file_content(fmt::format("/proc/{}/stat", rank)), ") T "); }));
+  launched.signal(SIGTERM);
+  EXPECT_EQ(launched.end().status, 128 + SIGTERM);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "acted")) << "it was killed while it was stopped";
 }
 
 TEST_F(LaunchWithoutMpirun, TheGraceIsNotExceeded) {

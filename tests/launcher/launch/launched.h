@@ -47,10 +47,11 @@ inline bool any_runs(const std::vector<pid_t>& processes) {
 /// A running `lockstep launch` and its output.
 class Launched {
  public:
+  /// `before`: shell commands that run first.
   Launched(const std::string& line, const std::filesystem::path& folder,
-           const std::map<std::string, std::string>& variables = {})
+           const std::map<std::string, std::string>& variables = {}, const std::string& before = "")
       : process_({"/bin/sh", "-c",
-                  fmt::format("exec '{}/lockstep' launch {} {}", LOCKSTEP_BIN_DIR,
+                  fmt::format("{}exec '{}/lockstep' launch {} {}", before, LOCKSTEP_BIN_DIR,
                               ::geteuid() == 0 ? "--allow-run-as-root" : "", line)},
                  variables, folder.string()) {}
   /// Starts launch through a command that ends in an exec of it.
