@@ -14,11 +14,13 @@
 #include "autograd/transforms.h"
 #include "autograd/vmap.h"
 #include "core/base/error.h"
+#include "core/dispatch/mode.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/generator.h"
@@ -278,6 +280,44 @@ TEST(Checkpoint, DropoutDrawsTheSameAgain) {
     return std::tuple(elements(z), elements(x.grad()), elements(after.to(DType::kF64)));
   };
   EXPECT_EQ(train(true), train(false));
+}
+
+TEST(Checkpoint, UnderVmapEachSampleIsRecomputedByItself) {
+  const Tensor x = sample::matrix(3, 2), plain = sample::matrix(3, 2);
+  const auto weighted = [](const Tensor& a) { return sin(a) * sum(exp(a)); };
+  vmap([&](const Tensor& a) { return checkpoint(weighted, a); })(x).sum().backward();
+  vmap(weighted)(plain).sum().backward();
+  EXPECT_EQ(elements(x.grad()), elements(plain.grad()));
+}
+
+/// Counts the calls of sin.
+struct CountedSines : DispatchMode {
+  int calls = 0;
+  void call(const Operator& op, KeySet keys, Stack& stack) override {
+    calls += op.name() == "sin";
+    pass_on(op, keys, stack);
+  }
+};
+
+TEST(Checkpoint, RecomputesUnderTheModesOfBackward) {
+  const Tensor x = leaf({1, 2});
+  CountedSines around_backward;
+  const Tensor y = checkpoint(block, x);
+  {
+    const ModeGuard on(around_backward);
+    y.sum().backward();
+  }
+  EXPECT_EQ(around_backward.calls, 1) << "the recomputation";
+
+  CountedSines around_forward;
+  Tensor z;
+  {
+    const ModeGuard on(around_forward);
+    z = checkpoint(block, x);
+  }
+  EXPECT_EQ(around_forward.calls, 1);
+  z.sum().backward();
+  EXPECT_EQ(around_forward.calls, 1) << "its guard is gone";
 }
 
 TEST(Checkpoint, RandomStateMayBeLeftAlone) {

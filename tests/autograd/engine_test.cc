@@ -15,6 +15,7 @@
 #include "core/dispatch/cpu_fallback.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 #include "tests/core/base/child_process.h"
@@ -80,6 +81,21 @@ TEST_F(DeviceWorkers, RunAlsoTheLeavesOfTheirDevice) {
   EXPECT_EQ(elements(x.grad().to(kCPU)), (Numbers{4, 4}));
   EXPECT_NE(thread, std::this_thread::get_id());
   EXPECT_NE(thread, std::thread::id());
+}
+
+TEST_F(DeviceWorkers, RunNodesThatAreReadyInTheOppositeOrderOfForward) {
+  const Tensor x = leaf({1, 2});
+  const Tensor there = x.to(kFirst);
+  std::vector<int> order;
+  std::vector<Tensor> parts;
+  for (int i = 0; i < 6; ++i) {
+    parts.push_back(there * (i + 1));
+    register_prehook(*parts.back().grad_fn(),
+                     [&order, i](std::span<Tensor>) { order.push_back(i); });
+  }
+  cat(parts).sum().backward();  // one node makes all of them ready
+  EXPECT_EQ(order, (std::vector<int>{5, 4, 3, 2, 1, 0}));
+  EXPECT_EQ(elements(x.grad()), (Numbers{21, 21}));
 }
 
 TEST_F(DeviceWorkers, HaveTheCallersState) {

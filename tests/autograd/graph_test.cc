@@ -34,6 +34,16 @@ TEST(GraphNodes, AreEachNodeOnceFromTheRootsDown) {
   EXPECT_TRUE(graph_nodes({sample::vector({1})}).empty());
 }
 
+TEST(GraphNodes, LeavesComeLastHoweverNearTheyAreAndLaterCallsFirst) {
+  const Tensor x = leaf({1, 2}), y = leaf({3, 4});
+  EXPECT_THAT(names(graph_nodes({exp(neg(x)) * y})),
+              ElementsAre("MulBackward0", "ExpBackward0", "NegBackward0", "AccumulateGrad",
+                          "AccumulateGrad"));
+  const Tensor first = exp(x), second = sin(x);
+  EXPECT_THAT(names(graph_nodes({first, second})),
+              ElementsAre("SinBackward0", "ExpBackward0", "AccumulateGrad"));
+}
+
 TEST(SavedTensors, HaveNamesShapesAndBytes) {
   const Tensor x = sample::matrix(2, 3), w = sample::matrix(3, 4);
   const Tensor y = mm(x, w);

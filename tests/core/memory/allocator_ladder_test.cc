@@ -62,6 +62,29 @@ TEST_F(AllocatorLadder, OnlyAsMuchAsIsNeededGoesBack) {
   EXPECT_GE(memory.taken(), 30 * kMiB);
 }
 
+TEST_F(AllocatorLadder, CachesOfOtherStreamsGoBackBeforeGranulesThatCanBeMoved) {
+  std::vector<Block> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(allocator.allocate(2 * kMiB, kStream));
+  for (size_t i = 0; i < 8; i += 2) allocator.free(blocks[i]);
+  allocator.free(allocator.allocate(16 * kMiB, kOther));
+  ASSERT_EQ(memory.taken(), 32 * kMiB);
+  allocator.allocate(16 * kMiB, kStream);
+  EXPECT_EQ(memory.taken(), 24 * kMiB) << "8 MiB in blocks, and 16, of which 8 were moved";
+  EXPECT_EQ(allocator.memory_stats().num_stitched, 1);
+}
+
+TEST_F(AllocatorLadder, LargeSegmentsGoBackFirst) {
+  FakeMemory plain(90 * kMiB, /*has_granules=*/false);
+  CachingAllocator native(kCPU, plain);
+  const Block small = native.allocate(30 * kMiB, kStream);
+  const Block large = native.allocate(50 * kMiB, kStream);
+  native.free(small);
+  native.free(large);
+  native.allocate(40 * kMiB, kOther);
+  EXPECT_EQ(plain.taken(), (30 + 40) * kMiB) << "the large one was enough";
+  EXPECT_EQ(native.allocate(30 * kMiB, kStream).data, small.data);
+}
+
 TEST_F(AllocatorLadder, FreeMemoryCallbacksComeBeforeTheDriver) {
   const Block kept = allocator.allocate(20 * kMiB, kStream);
   int calls = 0;
@@ -112,6 +135,21 @@ TEST_F(AllocatorLadder, TheReportNamesTheLargestHoldersAndWhatWouldHelp) {
                                  "Pool 1 keeps 6.0 MiB", "lower batch size");
   allocator.set_options(plain_segments());
   allocator.free(held);
+}
+
+TEST_F(AllocatorLadder, TheReportAddsUpWhereTheMemoryIs) {
+  FakeMemory plain(32 * kMiB, /*has_granules=*/false);
+  CachingAllocator native(kCPU, plain);
+  native.allocate(512, kStream);
+  native.allocate(512, kOther);
+  native.allocate(20 * kMiB, kStream);
+  expect_error<OutOfMemoryError>(
+      [&] { native.allocate(20 * kMiB, kStream); }, "20.0 MiB (20971520 bytes) asked for",
+      "Budget 32.0 MiB, of which 24.0 MiB is reserved; the device itself has 8.0 MiB left.",
+      "On loan 20.0 MiB; given back but in use by other streams 0 bytes; cached 4.0 MiB, of which "
+      "4.0 MiB in pieces too small for this request and 2.0 MiB with other streams; private pools "
+      "hold 0 bytes.",
+      "20.0 MiB in 3 blocks: no operator");
 }
 
 TEST_F(AllocatorLadder, AFractionOfTheMemoryIsTheBudget) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/memory/caching_allocator.h"
+#include "tests/core/expect_error.h"
 #include "tests/core/memory/allocator_setup.h"
 #include "tests/core/memory/fake_memory.h"
 
@@ -84,6 +85,19 @@ TEST_F(AllocatorPlan, ABlockThatOutlivesItsStepKeepsItsBytes) {
   allocator.free(late);
   step();
   EXPECT_EQ(allocator.stats().allocated, 0);
+}
+
+TEST_F(AllocatorPlan, AReportOfShortMemoryCountsItsBlocks) {
+  step();
+  step();
+  allocator.mark_step(kStream);
+  const Block planned = allocator.allocate(3 * kMiB, kStream);
+  expect_error<OutOfMemoryError>(
+      [&] {
+        allocator.allocate(255 * kMiB, Stream{kCPU, 1});
+      },
+      "On loan 3.0 MiB", "3.0 MiB in 1 block");
+  allocator.free(planned);
 }
 
 TEST_F(AllocatorPlan, SwitchingItOffGivesTheArenaBack) {

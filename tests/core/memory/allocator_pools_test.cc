@@ -211,6 +211,30 @@ TEST(AllocatorStatistics, HavePyTorchsMeaning) {
   EXPECT_EQ(stats.num_device_alloc, 0);
 }
 
+TEST(AllocatorStatistics, InactiveSplitsAreFreePartsOfPlainSegmentsInUse) {
+  FakeMemory memory(128 * kMiB);
+  CachingAllocator allocator(kCPU, memory, plain_segments());
+  const auto splits = [&] {
+    const DeviceMemoryStats stats = allocator.memory_stats();
+    return std::pair(stats.inactive_split.all.current, stats.inactive_split_bytes.all.current);
+  };
+  using Splits = std::pair<int64_t, int64_t>;
+  const Block block = allocator.allocate(512, kStream);
+  constexpr auto kSegment = static_cast<int64_t>(2 * kMiB);
+  EXPECT_EQ(splits(), (Splits{1, kSegment - 512}));
+  const Block next = allocator.allocate(1024, kStream);
+  allocator.free(block);
+  EXPECT_EQ(splits(), (Splits{2, kSegment - 1024}));
+  allocator.free(next);
+  allocator.free(allocator.allocate(2048, kStream));  // joins the freed blocks
+  allocator.free(allocator.allocate(100'000, kStream));
+  EXPECT_EQ(splits(), (Splits{0, 0})) << "the segment is free as a whole";
+  allocator.set_options({});
+  const Block in_range = allocator.allocate(3 * kMiB, kStream);
+  EXPECT_EQ(splits(), (Splits{0, 0})) << "a range has no such parts";
+  allocator.free(in_range);
+}
+
 TEST(AllocatorStatistics, PeaksOverStreamsMissLittle) {
   FakeMemory memory(256 * kMiB);
   CachingAllocator allocator(kCPU, memory);

@@ -136,6 +136,34 @@ TEST_F(AllocatorStreams, APoolIsRestoredThoughOtherStreamsStillUseItsFreedBlocks
   EXPECT_EQ(from_pool(2 * kMiB).data, later.data);
 }
 
+TEST_F(AllocatorStreams, ABlockThatOtherStreamsStillUseCannotBeFreedAgain) {
+  const Block block = allocator.allocate(kMiB, kMain);
+  runtime.launch(kSide, [] {});
+  allocator.record_stream(block, kSide);
+  allocator.free(block);
+  allocator.free(block);
+  EXPECT_EQ(allocator.wrong_frees(), 1);
+  const MemorySnapshot snapshot = allocator.snapshot();
+  EXPECT_EQ(snapshot.segments.at(0).blocks.at(0).state, BlockInfo::State::kActivePendingFree);
+  EXPECT_EQ(snapshot.segments.at(0).allocated_size, 0u);
+  EXPECT_EQ(snapshot.segments.at(0).active_size, kMiB);
+}
+
+TEST_F(AllocatorStreams, AnAllocatorThatGoesWaitsForTheWorkOnItsMemory) {
+  bool ran = false;
+  {
+    CachingAllocator other(FakeRuntime::kDevice, runtime.memory());
+    const Block block = other.allocate(kMiB, kMain);
+    runtime.launch(kMain, [&ran, block] {
+      std::memset(block.data, 1, block.bytes);
+      ran = true;
+    });
+    other.free(block);
+  }
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(runtime.memory().taken(), 0u);
+}
+
 TEST_F(AllocatorStreams, EachStreamHasItsOwnMemory) {
   const Block block = allocator.allocate(kMiB, kMain);
   allocator.free(block);
