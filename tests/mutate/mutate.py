@@ -125,7 +125,9 @@ def main():
     if not sources or not (SOURCE / sources[0]).is_file():
         fail(f'"{options.path}" holds no .cc file')
     suites = suites_of(folder)
-    target = "test_" + folder.split("/")[0]
+    own = re.search(r"^set\(own_binaries ([^)]*)\)", (SOURCE / "tests/CMakeLists.txt").read_text(), re.M)
+    room = folder if folder in own.group(1).split() else folder.split("/")[0]
+    target = "test_" + room.replace("/", "_")
     if not suites:
         fail(f"tests/{folder} holds no test")
 
@@ -133,7 +135,7 @@ def main():
     subprocess.run(["cmake", "-S", SOURCE, "-B", TREE, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                     f"-DLOCKSTEP_UNITY_EXCEPT=^{folder}/", "-DLOCKSTEP_WITH_EMULATION=OFF",
                     f"-DLOCKSTEP_WITH_CUDA={'ON' if 'cuda' in folder else 'OFF'}",
-                    f"-DLOCKSTEP_TEST_FOLDERS={folder.split('/')[0]}"],
+                    f"-DLOCKSTEP_TEST_FOLDERS={room}"],
                    check=True, stdout=subprocess.DEVNULL)
     print(f"mutate: building {target} without an error first", flush=True)
     if not build(target, options.jobs):

@@ -7,7 +7,7 @@
 #include <map>
 #include <regex>
 
-#include "tests/launcher/file_faults.h"
+#include "tests/launcher/faults/file_faults.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -1,6 +1,6 @@
 // Tests libfile_faults.so itself, on which other tests rely, with `lockstep train`.
 
-#include "tests/launcher/file_faults.h"
+#include "tests/launcher/faults/file_faults.h"
 
 #include "launcher/exit_code.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/launcher/file_faults.h"
+#include "tests/launcher/faults/file_faults.h"
 #include "train/report/run_comparison.h"
 #include "train/run/checkpoint.h"
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/launcher/file_faults.h"
-#include "tests/launcher/recorded_disk.h"
+#include "tests/launcher/faults/file_faults.h"
+#include "tests/launcher/faults/recorded_disk.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/launcher/recorded_disk.h"
+#include "tests/launcher/faults/recorded_disk.h"
 
 #include <algorithm>
 #include <fstream>
