@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "autograd/autograd.h"
 #include "autograd/hooks.h"
 #include "autograd/node.h"
 #include "core/device/stream_sanitizer.h"
@@ -153,6 +154,26 @@ TEST(BackwardStreamsOfTheHost, AGradientIsNotOverwrittenWhileTheStreamThatTookIt
   }
   EXPECT_EQ(stream_sanitizer::reports(), 0);
   EXPECT_EQ(first(x.grad()), 4 * 3 * 3 * 3);
+}
+
+TEST(BackwardStreamsOfTheHost, ARootThatIsGivenTwiceIsSummedOnItsStream) {
+  const SanitizedStreams sanitized;
+  const TensorOptions options{DType::kF32, Device{DeviceType::kHost, 0}};
+  const OwnedStream main(*options.device);
+  const OwnedStream side(*options.device);
+  const StreamGuard on_main(main.get());
+  const Tensor x = full({8}, 3, options).set_requires_grad();
+  Tensor y;
+  side.get().wait_stream(main.get());
+  {
+    const StreamGuard on_side(side.get());
+    y = x.mul(x).sum();
+    y.record_stream(main.get());
+  }
+  main.get().wait_stream(side.get());
+  backward({y, y});
+  EXPECT_EQ(stream_sanitizer::reports(), 0);
+  EXPECT_EQ(first(x.grad()), 2 * 2 * 3);
 }
 
 }  // namespace

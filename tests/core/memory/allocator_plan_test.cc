@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/memory/caching_allocator.h"
@@ -53,6 +54,20 @@ TEST_F(AllocatorPlan, ARepeatedStepIsServedFromThePlanWithoutTheDriver) {
   EXPECT_EQ(allocator.stats().reserved, before.reserved);
   EXPECT_EQ(allocator.stats().allocated, 0);
   EXPECT_EQ(allocator.wrong_frees(), 0);
+}
+
+TEST_F(AllocatorPlan, AStepBeginsWithAnArenaOfThePlansSize) {
+  allocator.free(allocator.allocate(128 * kMiB, kStream));  // more than the plan needs
+  step();
+  step();
+  allocator.mark_step(kStream);
+  const auto planned = static_cast<size_t>(allocator.memory_stats().planned_peak_bytes);
+  ASSERT_GT(planned, 16 * kMiB);
+  const MemorySnapshot snapshot = allocator.snapshot();
+  ASSERT_EQ(snapshot.segments.size(), 1u);
+  EXPECT_EQ(snapshot.segments[0].blocks.size(), 2u) << "the arena, and what is beside it";
+  EXPECT_TRUE(std::ranges::any_of(snapshot.segments[0].blocks,
+                                  [&](const BlockInfo& block) { return block.size == planned; }));
 }
 
 TEST_F(AllocatorPlan, TheArenaComesFromWhatTheStepBeforeUsed) {
