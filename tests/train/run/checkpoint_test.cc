@@ -411,5 +411,18 @@ TEST(CheckpointManifest, ANewerFormatNamesTheVersionThatWroteIt) {
   EXPECT_TRUE(says(message, "9.9"));
 }
 
+TEST(CheckpointNames, OnlyStepsAndTheirCopiesAreListed) {
+  const TemporaryDirectory folder;
+  for (const char* name : {"step-", "step-x", "step-00000012x", "step-00000012.", "step-00000012.x",
+                           "step-00000012.2x", "step-00000012.2.3"}) {
+    std::filesystem::create_directories(folder / "wrong" / name);
+  }
+  EXPECT_TRUE(list_checkpoints(folder / "wrong").empty());
+  for (const char* name : {"step-00000012", "step-00000012.2"}) {
+    std::filesystem::create_directories(folder / "right" / name);
+  }
+  EXPECT_EQ(list_checkpoints(folder / "right").size(), 2u);
+}
+
 }  // namespace
 }  // namespace lockstep::train
