@@ -214,6 +214,9 @@ TEST(VmapInPlace, OutFormsAreRefused) {
 TEST(VmapErrors, InputsThatAreNoBatch) {
   const auto add = [](const Tensor& a, const Tensor& b) { return a + b; };
   EXPECT_THROWS(vmap(add)(ones({3}), ones({4})), ShapeError, "different numbers of samples");
+  const auto three = [](const Tensor& a, const Tensor& b, const Tensor& c) { return a + b + c; };
+  EXPECT_THROWS(vmap(three)(ones({3}), ones({3}), ones({4})), ShapeError,
+                "input 0 holds 3, input 2 (shape [4], in_dim 0) holds 4");
   EXPECT_THROWS(vmap(add, {.in_dims = {std::nullopt, std::nullopt}})(ones({3}), ones({3})),
                 ShapeError, "no input is a batch");
   EXPECT_THROWS(vmap(add, {.in_dims = {0}})(ones({3}), ones({3})), ShapeError, "in_dims");
