@@ -65,10 +65,7 @@ void narrow_to_groups(MemoryRoom& room, uint64_t processes, const fs::path& root
   }
 }
 
-/// Address space that training needs besides tensors: libraries that are loaded or compile code
-/// later, stacks and heaps of the threads of kernels, streams and data. Measured with a small
-/// model, with room to spare: oneDNN crashes where it gets none.
-uint64_t address_space_of_program(Device device) {
+uint64_t thread_stacks(Device device) {
   rlimit stack{};
   uint64_t stack_bytes = uint64_t{8} << 20;
   if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur != RLIM_INFINITY) {
@@ -76,8 +73,18 @@ uint64_t address_space_of_program(Device device) {
   }
   const uint64_t threads =
       static_cast<uint64_t>(num_threads()) + (device.type == DeviceType::kHost ? 8 : 2);
-  return (uint64_t{160} << 20) + threads * stack_bytes;
+  return threads * stack_bytes;
 }
+
+/// Address space that training needs besides tensors: libraries that are loaded or compile code
+/// later, stacks and heaps of the threads of kernels, streams and data. Measured with a small
+/// model, with room to spare: oneDNN crashes where it gets none.
+uint64_t address_space_of_program(Device device) {
+  return (uint64_t{160} << 20) + thread_stacks(device);
+}
+
+/// As above, of memory that `ulimit -d` counts: not libraries, but stacks and oneDNN's buffers.
+uint64_t data_of_program(Device device) { return (uint64_t{32} << 20) + thread_stacks(device); }
 
 void narrow_to_limits(MemoryRoom& room, Device device, const fs::path& root) {
   const fs::path status = root / "proc/self/status";
@@ -91,8 +98,10 @@ void narrow_to_limits(MemoryRoom& room, Device device, const fs::path& root) {
   }
   if (::getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     const uint64_t used = number_of(status, "VmData:") << 10;
-    narrow(room, left(limit.rlim_cur, used),
-           fmt::format("ulimit -d of {}", train::format_bytes(limit.rlim_cur)));
+    const uint64_t program = data_of_program(device);
+    narrow(room, left(limit.rlim_cur, used + program),
+           fmt::format("ulimit -d of {}, of which the program needs {}",
+                       train::format_bytes(limit.rlim_cur), train::format_bytes(used + program)));
   }
 }
 

@@ -84,8 +84,9 @@ std::string held_out_text(const train::Evaluation& held_out, const char* unit) {
   return text + "\n";
 }
 
-/// For byte-level models: what compressors achieve on the same held-out text.
-std::string compressors_text(train::Task& task) {
+/// For byte-level models: what compressors achieve on the same held-out text. Empty if there is no
+/// memory for them: the run is finished all the same.
+std::string compressors_text(train::Task& task) try {
   const auto* language = dynamic_cast<const train::LanguageTask*>(&task);
   if (language == nullptr) return "";
   const auto* text = dynamic_cast<const train::ByteText*>(&language->source());
@@ -98,6 +99,8 @@ std::string compressors_text(train::Task& task) {
       "           the same {} bytes by gzip -9 {:.3f}, xz -9 {:.3f}, bzip2 -9 {:.3f}\n",
       grouped(std::ssize(bytes)), bits(gzip_size(bytes)), bits(xz_size(bytes)),
       bits(bzip2_size(bytes)));
+} catch (const OutOfMemoryError&) {
+  return "";
 }
 
 }  // namespace

@@ -1,15 +1,29 @@
 #include "core/memory/address_space.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <system_error>
+
+#include "core/base/check.h"
 
 namespace lockstep {
+
+namespace {
+
+bool is_limited(__rlimit_resource resource) {
+  rlimit limit{};
+  return ::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+}  // namespace
 
 size_t address_space_left() noexcept {
   rlimit limit{};
@@ -26,5 +40,19 @@ size_t address_space_left() noexcept {
 }
 
 bool may_reserve_addresses(size_t bytes) noexcept { return bytes <= address_space_left() / 4; }
+
+void require_addresses(size_t bytes, const char* user) {
+  static const bool kLimited = is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA);
+  if (!kLimited) return;
+  // Mapping them is the one question that the system answers with all its limits; they get no
+  // memory before they are used.
+  void* const addresses = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  LS_CHECK(addresses != MAP_FAILED, OutOfMemoryError,
+           "[memory] {} needs {} bytes of addresses, and the system refuses them: {}. Raise the "
+           "address space (ulimit -v) or the size of data (ulimit -d), or use fewer threads.",
+           user, bytes, std::generic_category().message(errno));
+  ::munmap(addresses, bytes);
+}
 
 }  // namespace lockstep

@@ -49,8 +49,9 @@ const std::vector<Rule>& rules() {
       {{"mmap"},
        std::regex(R"(\bmmap\()"),
        "core/base/files/mapped_file.h",
-       {"core/base/files/mapped_file.cc", "core/memory/cpu_memory.cc",
-        "dist/transport/shared_memory.cc", "kernels/host/host_memory.cc"}},
+       {"core/base/files/mapped_file.cc", "core/memory/address_space.cc",
+        "core/memory/cpu_memory.cc", "dist/transport/shared_memory.cc",
+        "kernels/host/host_memory.cc"}},
       // SAX readers keep no document, so that depth costs them nothing.
       {{"son::"},
        std::regex(R"([Jj]son::(parse|accept|sax_parse|from_\w+)\()"),

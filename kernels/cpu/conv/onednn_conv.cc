@@ -13,7 +13,9 @@
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
+#include "core/memory/address_space.h"
 #include "core/tensor/tensor.h"
+#include "kernels/cpu/matmul/onednn.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu::onednn {
@@ -392,6 +394,7 @@ bool has_small_positions(const ConvProblem& p) {
 
 bool convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors) {
   if (problem.is_empty() || !has_small_positions(problem)) return false;
+  require_addresses(kRoom, "oneDNN");
   try {
     return result == ConvResult::kWeight ? convolve_weight(problem, tensors)
                                          : convolve_images(result, problem, tensors);

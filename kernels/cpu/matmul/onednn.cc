@@ -12,6 +12,7 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/device/arithmetic_facts.h"
+#include "core/memory/address_space.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu::onednn {
@@ -112,6 +113,7 @@ dnnl::memory memory(const dnnl::memory::desc& description, const void* data) {
 void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
            const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
            int64_t ldc) {
+  require_addresses(kRoom, "oneDNN");
   const LibraryOnOneThread one_thread;
   const dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k,
                                           alpha, a, lda, b, ldb, beta, c, ldc);
@@ -129,6 +131,7 @@ void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, 
 void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb,
                const Bf16Result& result) {
+  require_addresses(kRoom, "oneDNN");
   const LibraryOnOneThread one_thread;
   try {
     const int64_t flags = (transpose_a ? kTransposeA : 0) | (transpose_b ? kTransposeB : 0) |

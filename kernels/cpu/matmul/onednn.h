@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/tensor/dtype.h"
@@ -8,6 +9,10 @@
 /// library. Every call runs on the calling thread alone: the library partitions a product by the
 /// number of threads, which would change the bits.
 namespace lockstep::cpu::onednn {
+
+/// Room for what oneDNN maps at once: code of kernels, and buffers of a thread. It needs a few MiB;
+/// where it gets none it ends the process, so each use is preceded by require_addresses.
+inline constexpr size_t kRoom = size_t{16} << 20;
 
 /// Row-major c [m, n] = alpha op(a) op(b) + beta c; op transposes. c is not read when beta is 0.
 void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
