@@ -100,14 +100,17 @@ void RunLock::leave_no_trace() {
 }
 
 std::optional<std::string> RunLock::holder(const RunDirectory& directory) {
-  if (name_exists(directory.lock())) {
+  std::string why = "was removed";
+  try {
     FileDescriptor file(directory.lock(), O_RDONLY);
     const int code = try_lock(file, LOCK_SH);
     if (code == EWOULDBLOCK) return text_of(file.read_to_end());
+  } catch (const DataError& error) {
+    if (name_exists(directory.lock())) why = fmt::format("cannot be read ({})", error.what());
   }
   const FileDescriptor folder(directory.path(), O_RDONLY | O_DIRECTORY);
   if (try_lock(folder, LOCK_SH) == EWOULDBLOCK) {
-    return "a process that is not known: its run.lock was removed";
+    return fmt::format("a process that is not known: its run.lock {}", why);
   }
   return std::nullopt;
 }

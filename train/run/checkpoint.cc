@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -45,8 +46,12 @@ fs::path removed_name(const fs::path& path) {
   return path.parent_path() / fmt::format("{}removed-{}", kPartialPrefix, path.filename().string());
 }
 
-/// Takes the name away first: a removal that is interrupted leaves no checkpoint without files.
+/// Takes the name away first: a removal that is interrupted leaves no checkpoint without files. A
+/// folder whose files this process may not remove, such as another user's, keeps its name.
 void remove_checkpoint(const fs::path& path) {
+  if (::access(path.c_str(), W_OK | X_OK) != 0) {
+    check(std::error_code(errno, std::generic_category()), "removed", path);
+  }
   const fs::path removed = removed_name(path);
   remove_tree(removed);
   rename_folder(path, removed);
@@ -54,8 +59,22 @@ void remove_checkpoint(const fs::path& path) {
   remove_tree(removed);
 }
 
-void remove_partial(const fs::path& folder) {
-  for (const fs::path& path : partial_checkpoints(folder)) remove_tree(path);
+/// Runs `remove`, which is not needed for what follows: adds an error's text to `problems`.
+template <class Remove>
+void try_to(std::vector<std::string>& problems, const Remove& remove) {
+  try {
+    remove();
+  } catch (const DataError& error) {
+    problems.push_back(error.what());
+  }
+}
+
+std::vector<std::string> remove_partial(const fs::path& folder) {
+  std::vector<std::string> problems;
+  for (const fs::path& path : partial_checkpoints(folder)) {
+    try_to(problems, [&] { remove_tree(path); });
+  }
+  return problems;
 }
 
 /// Makes `partial`, which is whole, appear as `path`, in place of what is there. The two names are
@@ -64,8 +83,7 @@ void replace(const fs::path& partial, const fs::path& path) {
 #ifdef RENAME_EXCHANGE
   if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) {
     sync_folder(path.parent_path());
-    remove_tree(partial);
-    return;
+    return;  // save_checkpoint removes what was there
   }
   const std::error_code failed(errno, std::generic_category());
   if (failed != std::errc::invalid_argument && failed != std::errc::function_not_supported) {
@@ -82,7 +100,6 @@ void replace(const fs::path& partial, const fs::path& path) {
     throw;
   }
   sync_folder(path.parent_path());
-  remove_tree(old);
 }
 
 /// Gives `partial` the name of its step. What may not be replaced keeps that name: then the first
@@ -140,9 +157,10 @@ void write_files(const fs::path& folder, Trainer& trainer, const std::string& co
 fs::path save_checkpoint(const fs::path& folder, Trainer& trainer, const std::string& config_text) {
   trainer.give_up_next();
   create_folders(folder, "checkpoint");
-  remove_partial(folder);
+  (void)remove_partial(folder);  // remove_old_checkpoints tells what cannot be removed
   const fs::path partial =
       folder / fmt::format("{}{}{:08}", kPartialPrefix, kCheckpointPrefix, trainer.steps_done());
+  remove_tree(partial);
   std::error_code failed;
   fs::create_directory(partial, failed);
   check(failed, "created", partial);
@@ -159,6 +177,7 @@ fs::path save_checkpoint(const fs::path& folder, Trainer& trainer, const std::st
     throw;
   }
   sync_folder(folder);
+  (void)remove_partial(folder);  // what was replaced
   return path;
 }
 
@@ -178,19 +197,24 @@ void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& m
   default_generator().set_state(manifest.random);
 }
 
-void remove_old_checkpoints(const fs::path& folder, const Retention& retention) {
-  remove_partial(folder);
+std::vector<std::string> remove_old_checkpoints(const fs::path& folder,
+                                                const Retention& retention) {
+  std::vector<std::string> problems = remove_partial(folder);
+  const auto remove = [&](const CheckpointEntry& entry) {
+    try_to(problems, [&] { remove_checkpoint(entry.path); });
+  };
   std::vector<CheckpointEntry> found = list_checkpoints(folder);
   std::erase_if(found, [](const CheckpointEntry& entry) { return !entry.is_folder; });
   int64_t newer = 0;
   for (auto entry = found.rbegin(); entry != found.rend(); ++entry) {
-    if (entry->state == CheckpointState::kUnfinished && newer > 0) remove_checkpoint(entry->path);
+    if (entry->state == CheckpointState::kUnfinished && newer > 0) remove(*entry);
     if (!entry->complete) continue;
     const bool milestone = retention.keep_every > 0 && entry->step % retention.keep_every == 0;
     const bool recent = newer < retention.keep_last;
     ++newer;
-    if (!milestone && !recent) remove_checkpoint(entry->path);
+    if (!milestone && !recent) remove(*entry);
   }
+  return problems;
 }
 
 }  // namespace lockstep::train

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "train/run/checkpoint_state.h"
 #include "train/trainer.h"
@@ -42,7 +43,9 @@ struct Retention {
 /// Removes the checkpoints that `retention` does not keep, by the step in their manifests, and the
 /// remains of interrupted attempts: partial folders, and unfinished checkpoints older than a whole
 /// one. Leaves alone what is damaged, unreadable, of a newer version or a symbolic link. The caller
-/// must have verified or written the newest. Throws DataError with the system's reason.
-void remove_old_checkpoints(const std::filesystem::path& folder, const Retention& retention);
+/// must have verified or written the newest. Returns what could not be removed, with the system's
+/// reason: training does not need it gone. Throws UnreadableError if the folder cannot be listed.
+std::vector<std::string> remove_old_checkpoints(const std::filesystem::path& folder,
+                                                const Retention& retention);
 
 }  // namespace lockstep::train

@@ -124,7 +124,12 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   }
   // What a killed process left: its temporary files, and a removal that it had begun.
   remove_stale_partials(directory_.path());
-  if (resumption.from) remove_old_checkpoints(directory_.checkpoints(), settings_.retention);
+  if (resumption.from && !nothing_to_train_) {
+    for (std::string& problem :
+         remove_old_checkpoints(directory_.checkpoints(), settings_.retention)) {
+      notes_.push_back(std::move(problem));
+    }
+  }
   if (nothing_to_train_) {
     lock_.leave_no_trace();
   } else {
@@ -280,7 +285,10 @@ void TrainingRun::checkpoint(RunLog& log, const RunOptions& options) {
   log.sync();  // metrics.jsonl must keep the lines of all steps that the checkpoint contains
   save_checkpoint(directory_.checkpoints(), trainer_, config_text_);
   saved_step_ = trainer_.steps_done();
-  remove_old_checkpoints(directory_.checkpoints(), settings_.retention);
+  for (const std::string& problem :
+       remove_old_checkpoints(directory_.checkpoints(), settings_.retention)) {
+    log.note(problem);
+  }
   save_seconds_ = seconds_since(start);
 }
 

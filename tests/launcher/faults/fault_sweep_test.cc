@@ -93,5 +93,38 @@ TEST_F(FaultSweep, AResumedRunIsNotSpoiledByAnyCallThatFails) {
   sweep(file_content(folder_ / "run/model.safetensors"));
 }
 
+TEST_F(FaultSweep, OldCheckpointsThatCannotBeRemovedAreNamedAndTrainingGoesOn) {
+  put_config("run.txtpb", "checkpoint { every_steps: 2 keep_last: 1 }\n");
+  ASSERT_EQ(train(counting("run") + kReads).status, 0);
+  const std::string weights = file_content(folder_ / "run/model.safetensors");
+  int tried = 0;
+  for (const FileCall& call : file_calls()) {
+    const bool is_asked = call.name == "access" && says(call.path, "/step-");
+    const bool is_removed =
+        says(call.path, "/.partial-removed-") && (call.name == "unlinkat" || call.name == "rename");
+    if (!is_asked && !is_removed) continue;
+    ++tried;
+    fs::remove_all(folder_ / "run");
+    const Result result = train(faults("run", call.number, "eacces") + kReads);
+    const std::string what = fmt::format("{} {}", call.name, call.path);
+    EXPECT_EQ(result.status, 0) << what << result.errors;
+    EXPECT_TRUE(says(result.errors, "Permission denied")) << what << result.errors;
+    EXPECT_EQ(file_content(folder_ / "run/model.safetensors"), weights) << what;
+    EXPECT_EQ(run("checkpoint verify run").status, 0) << what;
+  }
+  EXPECT_GT(tried, 6);
+}
+
+TEST_F(FaultSweep, VerifyNeedsNoLockFile) {
+  put_config("run.txtpb");
+  ASSERT_EQ(train().status, 0);
+  ASSERT_EQ(run("checkpoint verify run", counting("run") + kReads).status, 0);
+  const int64_t open = find_call(file_calls(), "open", "run.lock");
+  ASSERT_GT(open, 0);
+  const Result result = run("checkpoint verify run", faults("run", open, "eacces") + kReads);
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_TRUE(says(result.output, "whole: weights of the run's end"));
+}
+
 }  // namespace
 }  // namespace lockstep::launcher
