@@ -45,10 +45,9 @@ struct Named {
 Named named_by(fs::path path) {
   if (!path.has_filename()) path = path.parent_path();
   const auto run_at = [](const fs::path& folder) {
-    std::error_code ignored;
     const fs::path run = folder.empty() ? "." : folder;
-    return fs::exists(run / "run.lock", ignored) ? std::optional(train::RunDirectory::open(run))
-                                                 : std::nullopt;
+    return train::RunDirectory::is_run(run) ? std::optional(train::RunDirectory::open(run))
+                                            : std::nullopt;
   };
   Named named{.run = run_at(path), .folder = path / "checkpoints"};
   named.checkpoints = train::list_checkpoints(named.folder);
@@ -119,7 +118,7 @@ bool verify_weights(const train::RunDirectory& run) {
     }
     return true;
   } catch (const CheckpointError& error) {
-    fmt::print("{}  DAMAGED: {}\n", path, error.what());
+    fmt::print("{}  {}: {}\n", path, train::name(train::state_after(error)), error.what());
     return false;
   }
 }

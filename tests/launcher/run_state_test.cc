@@ -118,11 +118,61 @@ TEST_F(RunState, ARunWhoseCheckpointsAreGoneDoesNotStartAgain) {
   EXPECT_EQ(finished.status, 4) << finished.errors;
   EXPECT_TRUE(says(finished.errors, "holds the weights of its end"));
   fs::remove(folder_ / "run/model.safetensors");
+  fs::remove(folder_ / "run/first_checkpoint.json");
   const Result stopped = train("run");
   EXPECT_EQ(stopped.status, 4) << stopped.errors;
   EXPECT_TRUE(says(stopped.errors, "step 5 was trained"));
   EXPECT_EQ(file_content(folder_ / "run/metrics.jsonl"),
             before.at((folder_ / "run/metrics.jsonl").string()).first);
+}
+
+TEST_F(RunState, WhateverIsLeftOfAHistoryKeepsTrainingFromStartingAgain) {
+  const auto expect_refused = [&](const std::vector<std::string>& lost, const std::string& reason) {
+    fs::remove_all(folder_ / "part");
+    fs::copy(folder_ / "run", folder_ / "part", fs::copy_options::recursive);
+    for (const std::string& name : lost) fs::remove_all(folder_ / "part" / name);
+    const Result result = train("part");
+    EXPECT_EQ(result.status, 4) << reason << result.errors;
+    EXPECT_TRUE(says(result.errors, reason)) << result.errors;
+  };
+  ASSERT_EQ(train("run", "--steps 2").status, 0);  // no step follows the first checkpoint
+  expect_refused({"checkpoints", "metrics.jsonl", "first_checkpoint.json"},
+                 "holds the weights of its end");
+  expect_refused({"checkpoints", "model.safetensors"}, "first_checkpoint.json says");
+  expect_refused({"checkpoints/step-00000002", "model.safetensors", "metrics.jsonl"},
+                 "first_checkpoint.json says");
+  expect_refused({"checkpoints", "model.safetensors", "first_checkpoint.json", "config.txtpb"},
+                 "config.txtpb is missing");
+}
+
+TEST_F(RunState, AFinishedRunIsNotPrunedByStartingItAgain) {
+  ASSERT_EQ(train("run").status, 0);
+  fs::remove(folder_ / "run/checkpoints/step-00000002/checkpoint.json");
+  const auto before = files("run");
+  ASSERT_EQ(train("run", "--set checkpoint.keep_last=1").status, 0);
+  EXPECT_EQ(files("run"), before);
+}
+
+TEST_F(RunState, VerifyReadsFinalWeightsWithoutTheLockFile) {
+  ASSERT_EQ(train("run").status, 0);
+  fs::remove(folder_ / "run/run.lock");
+  EXPECT_TRUE(says(run("checkpoint verify run").output, "whole: weights of the run's end"));
+  damage("run/model.safetensors");
+  for (const char* path : {"run", "run/checkpoints"}) {
+    const Result verified = run(fmt::format("checkpoint verify {}", path));
+    EXPECT_EQ(verified.status, 4) << path;
+    EXPECT_TRUE(says(verified.output, "run/model.safetensors  DAMAGED")) << path;
+  }
+  EXPECT_EQ(run("checkpoint verify run/checkpoints/step-00000002").status, 0);
+}
+
+TEST_F(RunState, VerifyCallsFinalWeightsThatCannotBeReadUnreadable) {
+  ASSERT_EQ(train("run").status, 0);
+  fs::remove(folder_ / "run/model.safetensors");
+  fs::create_symlink("/nowhere/weights", folder_ / "run/model.safetensors");
+  const Result verified = run("checkpoint verify run");
+  EXPECT_EQ(verified.status, 4);
+  EXPECT_TRUE(says(verified.output, "run/model.safetensors  UNREADABLE")) << verified.output;
 }
 
 TEST_F(RunState, MetricsKeepOneLineAStepAfterAKill) {

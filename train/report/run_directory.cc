@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <initializer_list>
 #include <string>
 #include <system_error>
 
@@ -21,6 +23,13 @@ std::string time_stamp() {
   localtime_r(&now, &parts);
   char text[32];
   return {text, std::strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &parts)};
+}
+
+bool any_exists(std::initializer_list<fs::path> files) {
+  return std::ranges::any_of(files, [](const fs::path& file) {
+    std::error_code failed;
+    return fs::exists(fs::symlink_status(file, failed));
+  });
 }
 
 }  // namespace
@@ -68,12 +77,13 @@ RunDirectory RunDirectory::open(const fs::path& path) {
   return directory;
 }
 
+bool RunDirectory::is_run(const fs::path& path) {
+  const RunDirectory directory(path);
+  return any_exists({directory.environment(), directory.metrics(), directory.lock()});
+}
+
 bool RunDirectory::holds_run() const {
-  for (const fs::path& file : {config(), environment(), metrics(), weights(), model_config()}) {
-    std::error_code failed;
-    if (fs::exists(fs::symlink_status(file, failed))) return true;
-  }
-  return false;
+  return any_exists({config(), environment(), metrics(), weights(), model_config()});
 }
 
 }  // namespace lockstep::train

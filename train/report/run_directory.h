@@ -25,6 +25,9 @@ class RunDirectory {
   /// Opens the folder of an existing run. Throws DataError if `path` holds none.
   static RunDirectory open(const std::filesystem::path& path);
 
+  /// Whether `path` has files of a run that neither a checkpoint nor a model's folder has.
+  static bool is_run(const std::filesystem::path& path);
+
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.txtpb"; }
   std::filesystem::path environment() const { return path_ / "environment.json"; }
@@ -32,6 +35,8 @@ class RunDirectory {
   std::filesystem::path weights() const { return path_ / "model.safetensors"; }
   std::filesystem::path model_config() const { return path_ / "config.json"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  /// Says that there was a checkpoint, so that a run that lost them all does not start again.
+  std::filesystem::path first_save() const { return path_ / "first_checkpoint.json"; }
   std::filesystem::path samples() const { return path_ / "samples.jsonl"; }
   std::filesystem::path memory() const { return path_ / "memory.json"; }
   std::filesystem::path memory_text() const { return path_ / "memory.txt"; }

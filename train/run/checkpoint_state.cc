@@ -17,12 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A checkpoint without a manifest.
-class UnfinishedError : public CheckpointError {
- public:
-  using CheckpointError::CheckpointError;
-};
-
 /// The names in a folder. Throws UnreadableError: a folder that cannot be listed is not empty.
 std::vector<fs::path> names_in(const fs::path& folder) {
   return reading([&] {
@@ -76,8 +70,7 @@ CheckpointManifest read_manifest(const fs::path& path) {
   return parse_manifest(text, file.string());
 }
 
-/// Says what the checkpoint is: runs `read`, which returns its manifest or throws. The only place
-/// where errors become states.
+/// Says what the checkpoint is: runs `read`, which returns its manifest or throws.
 template <class Read>
 ExaminedCheckpoint classified(const fs::path& path, const Read& read) {
   ExaminedCheckpoint found;
@@ -92,23 +85,21 @@ ExaminedCheckpoint classified(const fs::path& path, const Read& read) {
     entry.state = CheckpointState::kWhole;
     entry.complete = true;
     return found;
-  } catch (const UnreadableError& error) {
-    entry.state = CheckpointState::kUnreadable;
-    entry.problem = error.what();
-  } catch (const NewerVersionError& error) {
-    entry.state = CheckpointState::kNewer;
-    entry.problem = error.what();
-  } catch (const UnfinishedError& error) {
-    entry.state = CheckpointState::kUnfinished;
-    entry.problem = error.what();
   } catch (const CheckpointError& error) {
-    entry.state = CheckpointState::kDamaged;
+    entry.state = state_after(error);
     entry.problem = error.what();
   }
   return found;
 }
 
 }  // namespace
+
+CheckpointState state_after(const CheckpointError& error) {
+  if (dynamic_cast<const UnreadableError*>(&error) != nullptr) return CheckpointState::kUnreadable;
+  if (dynamic_cast<const NewerVersionError*>(&error) != nullptr) return CheckpointState::kNewer;
+  if (dynamic_cast<const UnfinishedError*>(&error) != nullptr) return CheckpointState::kUnfinished;
+  return CheckpointState::kDamaged;
+}
 
 std::vector<CheckpointEntry> list_checkpoints(const fs::path& folder) {
   std::vector<CheckpointEntry> found;

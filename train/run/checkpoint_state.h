@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "train/run/checkpoint_manifest.h"
 
 namespace lockstep::train {
@@ -56,6 +57,10 @@ std::vector<std::filesystem::path> checkpoints_set_aside(const std::filesystem::
 
 /// "whole", "DAMAGED", "UNREADABLE", "OF A NEWER VERSION", "UNFINISHED"
 const char* name(CheckpointState state);
+
+/// The state of a checkpoint, or of a run's weights, whose reading ended with `error`. The only
+/// place where errors become states.
+CheckpointState state_after(const CheckpointError& error);
 
 /// Names of checkpoints: kCheckpointPrefix, eight digits and, where that name was taken, ".2" and
 /// so on. A folder that is being written, or was being removed, has kPartialPrefix before that, and

@@ -145,6 +145,32 @@ void refuse_losses(const Choice& choice, const fs::path& folder) {
       choice.use->entry.path.string(), fmt::join(problems, "\n  ")));
 }
 
+/// What shows that the run had a checkpoint; empty if nothing does.
+std::string sign_of_history(const RunDirectory& directory) {
+  const fs::path metrics = directory.metrics();
+  if (name_exists(directory.weights())) {
+    return fmt::format("{} holds the weights of its end", directory.weights().string());
+  }
+  if (name_exists(directory.first_save())) {
+    return fmt::format("{} says that one was written", directory.first_save().string());
+  }
+  if (!name_exists(metrics)) return "";
+  const std::vector<MetricsRecord> records = read_records(metrics);
+  if (records.empty()) return "";
+  const int64_t last = records.back().step;
+  // Written before the first step.
+  if (!name_exists(directory.config())) {
+    return fmt::format("step {} was trained in {} and {} is missing", last, metrics.string(),
+                       directory.config().filename().string());
+  }
+  const std::vector<std::string> files = {directory.config().string()};
+  const int64_t every = config::load(files).checkpoint().every_steps();
+  // The checkpoint of a step is written before the next step is recorded.
+  if (every <= 0 || last <= every) return "";
+  return fmt::format("step {} was trained in {} and one is written every {} steps", last,
+                     metrics.string(), every);
+}
+
 }  // namespace
 
 Resumption resume(Trainer& trainer, const fs::path& folder, const config::RunConfig& config) {
@@ -174,28 +200,12 @@ Resumption resume(Trainer& trainer, const fs::path& folder, const config::RunCon
 }
 
 void require_no_history(const RunDirectory& directory) {
-  if (!name_exists(directory.metrics()) || !fs::is_regular_file(directory.metrics())) return;
-  if (fs::file_size(directory.metrics()) == 0) return;
-  const std::vector<MetricsRecord> records = read_records(directory.metrics());
-  if (records.empty()) return;
-  const int64_t last = records.back().step;
-  int64_t every = 0;
-  if (name_exists(directory.config())) {
-    const std::vector<std::string> files = {directory.config().string()};
-    every = config::load(files).checkpoint().every_steps();
-  }
-  // The checkpoint of a step is written before the next step is recorded.
-  const bool had_checkpoint = every > 0 && last > every;
-  const bool was_finished = name_exists(directory.weights());
-  LS_CHECK(
-      !had_checkpoint && !was_finished, CheckpointError,
-      "[checkpoint] {} has no checkpoint, but {}: expected one. It was removed, or the "
-      "disk lost it. Nothing was changed. Put it back, or name another --run-dir to start from "
-      "the beginning.",
-      directory.checkpoints().string(),
-      was_finished ? fmt::format("{} holds the weights of its end", directory.weights().string())
-                   : fmt::format("step {} was trained in {} and one is written every {} steps",
-                                 last, directory.metrics().string(), every));
+  const std::string sign = sign_of_history(directory);
+  LS_CHECK(sign.empty(), CheckpointError,
+           "[checkpoint] {} has no checkpoint, but {}: expected one. It was removed, or the "
+           "disk lost it. Nothing was changed. Put it back, or name another --run-dir to start "
+           "from the beginning.",
+           directory.checkpoints().string(), sign);
 }
 
 }  // namespace lockstep::train

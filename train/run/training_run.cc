@@ -11,6 +11,8 @@
 #include "configs/run.pb.h"
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"
+#include "core/base/files/folders.h"
+#include "core/base/json_line.h"
 #include "core/tensor/allocator.h"
 #include "train/build.h"
 #include "train/report/metrics.h"
@@ -285,6 +287,9 @@ void TrainingRun::checkpoint(RunLog& log, const RunOptions& options) {
   log.sync();  // metrics.jsonl must keep the lines of all steps that the checkpoint contains
   save_checkpoint(directory_.checkpoints(), trainer_, config_text_);
   saved_step_ = trainer_.steps_done();
+  if (!name_exists(directory_.first_save())) {
+    write_text(directory_.first_save(), JsonLine().add("step", saved_step_).text() + "\n");
+  }
   for (const std::string& problem :
        remove_old_checkpoints(directory_.checkpoints(), settings_.retention)) {
     log.note(problem);

@@ -16,6 +16,12 @@ class NewerVersionError : public CheckpointError {
   using CheckpointError::CheckpointError;
 };
 
+/// A checkpoint without a manifest.
+class UnfinishedError : public CheckpointError {
+ public:
+  using CheckpointError::CheckpointError;
+};
+
 /// Runs `read`, and rethrows its DataError, which says that the system refused, as UnreadableError.
 template <class Read>
 auto reading(Read&& read) {
