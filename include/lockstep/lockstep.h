@@ -54,6 +54,7 @@
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/norm/batch_norm.h"
 #include "core/ops/norm/norm.h"
+#include "core/ops/norm/stream_norm.h"
 #include "core/ops/optimizer/optimizer.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_division.h"
