@@ -47,6 +47,7 @@
 #include "core/ops/index/embedding_bag.h"
 #include "core/ops/index/index.h"
 #include "core/ops/index/scatter.h"
+#include "core/ops/loss/linear_cross_entropy.h"
 #include "core/ops/loss/loss.h"
 #include "core/ops/matmul/distance.h"
 #include "core/ops/matmul/fused_linear.h"

@@ -28,7 +28,9 @@ TEST(Bitwise, TheNumberOfRanksChangesNoBit) {
         "train { batch_size: 16 micro_batch_size: 1 leaves: 16 } optimizer { sgd {} }",
         // Large enough for the classifier and its loss to be one operator.
         "train { batch_size: 8 micro_batch_size: 1 } precision: BF16_MIXED model { gpt2 { "
-        "vocab_size: 16384 context_length: 32 width: 8 } }"}) {
+        "vocab_size: 16384 context_length: 32 width: 8 } }",
+        "train { batch_size: 8 micro_batch_size: 1 } model { llama { vocab_size: 16384 "
+        "context_length: 32 layers: 1 heads: 2 kv_heads: 1 width: 8 } }"}) {
     const config::RunConfig config = tiny_run(folder, bitwise(more));
     const Trace one = trace(config, 6);
     for (const int ranks : {2, 3, 4, 6, 8}) {
