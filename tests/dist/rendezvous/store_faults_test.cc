@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <string>
 #include <thread>
@@ -182,11 +183,17 @@ TEST(StoreFaults, ManyThatSayNothingKeepNoRankOut) {
 TEST(StoreFaults, ManyRanksConnectAtOnce) {
   constexpr int kRanks = 64;
   const StoreJob job(kRanks);
-  job.on_ranks([](Store& store) {
+  std::atomic<int> seen{0};
+  job.on_ranks([&seen](Store& store) {
     store.join();
+    store.add("joined", 1);
     store.barrier("all");
+    // Behind the barrier every rank finds what all of them wrote before it.
+    if (store.add("joined", 0) == kRanks) ++seen;
+    store.barrier("read");
     store.connection()->leave();
   });
+  EXPECT_EQ(seen, kRanks);
 }
 
 /// Uses up all file descriptors that the process may still open but `spare`, while alive.
