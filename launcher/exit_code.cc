@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <new>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "configs/load.h"
 #include "core/base/error.h"
@@ -34,6 +38,24 @@ int exit_code(const std::exception& error) {
   if (is_refusal(error)) return kOutOfMemory;
   if (is(static_cast<const NonFiniteError*>(nullptr))) return kNonFinite;
   return kFailure;
+}
+
+int exit_code_of(std::string_view kind) {
+  static constexpr std::array<std::pair<std::string_view, int>, 11> kCodes = {{
+      {"ConfigError", kUsage},
+      {"DataError", kData},
+      {"CheckpointError", kCheckpoint},
+      {"DistError", kCommunication},
+      {"BackendError", kCommunication},
+      {"MismatchError", kCommunication},
+      {"PeerLostError", kCommunication},
+      {"TimeoutError", kCommunication},
+      {"StoppedError", kCommunication},
+      {"OutOfMemoryError", kOutOfMemory},
+      {"NonFiniteError", kNonFinite},
+  }};
+  const auto found = std::ranges::find(kCodes, kind, &std::pair<std::string_view, int>::first);
+  return found == kCodes.end() ? kFailure : found->second;
 }
 
 const char* error_kind(const std::exception& error) {

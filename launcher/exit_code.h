@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 
 namespace lockstep::launcher {
 
@@ -18,6 +19,9 @@ inline constexpr int kStopped = 75;  ///< stopped on request, state saved: start
 
 /// The status for an exception that ended the program.
 int exit_code(const std::exception& error);
+
+/// The status for an error of this class: 5 for "PeerLostError", 1 for a class that is not known.
+int exit_code_of(std::string_view kind);
 
 /// Name of the error's class for messages: "ConfigError", "OutOfMemoryError", ...
 const char* error_kind(const std::exception& error);

@@ -1,9 +1,10 @@
 #include "core/dispatch/dispatch_trace.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 #include "core/base/check.h"
-#include "core/base/environment_flag.h"
 #include "core/base/log_text.h"
 
 namespace lockstep {
@@ -15,7 +16,12 @@ thread_local constinit int t_depth = 0;
 }  // namespace
 
 bool traces_dispatch() {
-  static const bool on = environment_flag("LOCKSTEP_DISPATCH_TRACE");
+  // Not environment_flag: operators are defined before main, where its exception would abort the
+  // program. Another value is refused by the program (configs/program_variables.h).
+  static const bool on = [] {
+    const char* const value = std::getenv("LOCKSTEP_DISPATCH_TRACE");
+    return value != nullptr && std::string_view(value) == "1";
+  }();
   return on;
 }
 
