@@ -68,7 +68,7 @@ dist::RankEnvironment this_rank() {
   return dist::rank_environment([](const char* name) { return std::getenv(name); });
 }
 
-Ranks join_ranks() {
+Ranks join_ranks(double silence_seconds) {
   Ranks ranks;
   ranks.environment = this_rank();
   const dist::RankEnvironment& told = ranks.environment;
@@ -76,9 +76,10 @@ Ranks join_ranks() {
   const auto tell = [rank = told.rank](const std::string& line) {
     write_log(stderr, fmt::format("rank {}: {}\n", rank, line));
   };
-  ranks.communicator =
-      dist::mpi_communicator({.flight_folder = {}, .on_delay = tell},
-                             config::values_alike_on_ranks(config::process_variables()));
+  ranks.communicator = dist::mpi_communicator(
+      {.flight_folder = {}, .on_delay = tell},
+      config::values_alike_on_ranks(config::process_variables()),
+      std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(silence_seconds)));
   ranks.group = dist::transport_group(ranks.communicator, "mpi");
   LS_CHECK(ranks.group->size() == told.size && ranks.group->rank() == told.rank, ConfigError,
            "[launch] {} of the ranks: expected what MPI says, rank {} of {}. Start the ranks with "
@@ -117,8 +118,10 @@ void assign_devices(Ranks& ranks, const config::RunConfig& config) {
 
 void set_time_limit(const Ranks& ranks, double seconds) {
   if (ranks.group == nullptr) return;
-  ranks.group->set_timeout(
-      std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds)));
+  const auto limit =
+      std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+  ranks.group->set_timeout(limit);
+  ranks.communicator->set_end_limit(limit);
 }
 
 void set_rank_threads(const Ranks& ranks, int wanted_threads) {

@@ -28,10 +28,11 @@ dist::RankEnvironment this_rank();
 
 /// Determines this process's rank (dist/rendezvous/rank_environment.h) and connects to the others
 /// by MPI; a single rank connects to nobody. Operations that wait long for other ranks are reported
-/// on standard error. Throws ConfigError for variables that contradict each other or MPI,
+/// on standard error; a rank whose host is silent for `silence_seconds` is lost. Throws
+/// ConfigError for variables that contradict each other or MPI,
 /// MismatchError for program variables that differ between the ranks, and the errors of
 /// dist::mpi_group.
-Ranks join_ranks();
+Ranks join_ranks(double silence_seconds = 10);
 
 /// Calls `body`. What it throws is told to the other ranks in its own words before it is thrown
 /// again: a group that is destroyed by an exception does not know them.
@@ -44,7 +45,8 @@ void tell_errors(const Ranks& ranks, const std::function<void()>& body);
 /// parallel.share_devices.
 void assign_devices(Ranks& ranks, const config::RunConfig& config);
 
-/// Sets the timeout of operations between the ranks: the config's parallel.timeout_seconds.
+/// Sets the timeout of operations between the ranks, and of their common end: the config's
+/// parallel.timeout_seconds.
 void set_time_limit(const Ranks& ranks, double seconds);
 
 /// Sets the number of threads that a rank computes with: the config's, or the rank's share of the

@@ -188,7 +188,7 @@ int run_train(TrainOptions options) {
   config::Origins origins;
   const config::RunConfig config = load_config(options.files, options.overrides, &origins);
   if (!options.try_anyway) require_room(config, told);
-  Ranks ranks = join_ranks();
+  Ranks ranks = join_ranks(config.parallel().silence_seconds());
   if (ranks.group != nullptr) {
     // The other ranks end as this one does, and not because they lost it.
     signals.before_end([weak = std::weak_ptr(ranks.communicator)] {

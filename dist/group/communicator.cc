@@ -14,6 +14,7 @@
 #include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "dist/collectives/short_slices.h"
+#include "dist/group/common_end.h"
 #include "dist/group/failure.h"
 #include "dist/group/operation_run.h"
 #include "dist/group/work_state.h"
@@ -68,6 +69,7 @@ struct Communicator::State {
   std::atomic<uint32_t> next_group_index{1};
   std::atomic<uint64_t> bytes_sent{0};
   std::promise<void> connected;
+  CommonEnd common_end;
   std::thread thread;
   Mutex lock;
   std::vector<Submission> submitted LS_GUARDED_BY(lock);
@@ -168,7 +170,7 @@ Communicator::~Communicator() {
     state_->stopping = true;
     state_->tell();
   }
-  state_->thread.join();
+  state_->common_end.join(state_->thread, state_->options.on_delay);
 }
 
 int Communicator::rank() const { return state_->control->rank(); }
@@ -176,6 +178,9 @@ int Communicator::size() const { return state_->control->size(); }
 FlightRecorder& Communicator::recorder() const { return *state_->recorder; }
 uint64_t Communicator::bytes_sent() const noexcept { return state_->bytes_sent; }
 const std::string& Communicator::start_id() const { return state_->start; }
+void Communicator::set_end_limit(milliseconds limit) noexcept {
+  state_->common_end.set_limit(limit);
+}
 
 void Communicator::set_flight_folder(std::filesystem::path folder) {
   std::exception_ptr missed;
@@ -285,7 +290,9 @@ void Communicator::State::main(const std::function<Connections()>& connect) {
     const MutexLock guard(lock);
     sleeper = nullptr;
   }
+  common_end.begin();
   transport.reset();
+  common_end.finish();
 }
 
 void Communicator::State::loop() {

@@ -84,6 +84,8 @@ class Communicator {
   /// detached.
   Communicator(std::function<Connections()> connect, Options options);
   /// Waits for pending operations, which end at their timeouts at the latest, and leaves the job.
+  /// Then waits for the other ranks to leave, as MPI_Finalize does, up to the end limit:
+  /// after it `on_delay` gets a line, and the thread is left behind.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -124,6 +126,8 @@ class Communicator {
   FlightRecorder& recorder() const;
   /// Identifies this start of the job; equal on all its ranks.
   const std::string& start_id() const;
+  /// How long the destructor waits for the other ranks' ends; 10 minutes unless set.
+  void set_end_limit(std::chrono::milliseconds limit) noexcept;
   /// From now on this rank's flight record is written to `folder` after a failure; at once if there
   /// was one that found no folder.
   void set_flight_folder(std::filesystem::path folder);

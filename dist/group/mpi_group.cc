@@ -77,17 +77,20 @@ std::unique_ptr<StoreControl> join(const Invitation& invitation, StoreOptions op
                                  options.rank, tried));
 }
 
-Connections connect(const MpiOptions& mpi) {
+Connections connect(const MpiOptions& mpi, milliseconds silence) {
   std::unique_ptr<MpiTransport> transport = connect_mpi(mpi);
   const int rank = transport->rank();
   std::shared_ptr<StoreServer> server;
   std::string invited;
   if (rank == 0) {
     StoreServerOptions options;
-    options.address = "0.0.0.0:0";
+    // Other hosts need not see the store of a job that has no rank there.
+    const bool one_host = transport->local_size() == transport->size();
+    options.address = one_host ? "127.0.0.1:0" : "0.0.0.0:0";
     options.job = "mpi";
     options.secret = random_secret();
     options.world_size = transport->size();
+    options.silence = silence;
     server = std::make_shared<StoreServer>(options);
     invited = invitation(parse_endpoint(server->address()).port, options.secret);
   }
@@ -100,6 +103,7 @@ Connections connect(const MpiOptions& mpi) {
   options.secret = found.secret;
   options.rank = rank;
   options.world_size = transport->size();
+  options.silence = silence;
   std::unique_ptr<StoreControl> control = join(found, options);
   // From here on every rank is connected to the store, so that a failure reaches all of them.
   transport->all_gather_bytes({}, mpi.start_limit);
@@ -109,7 +113,7 @@ Connections connect(const MpiOptions& mpi) {
 }  // namespace
 
 std::shared_ptr<Communicator> mpi_communicator(const Communicator::Options& options,
-                                               const std::string& alike) {
+                                               const std::string& alike, milliseconds silence) {
   LS_CHECK(has_mpi(), BackendError,
            "[mpi] Lockstep was built without MPI. Install libopenmpi-dev and build again.");
   MpiOptions mpi = mpi_options();
@@ -121,7 +125,8 @@ std::shared_ptr<Communicator> mpi_communicator(const Communicator::Options& opti
   Communicator::Options with_limit = options;
   // MPI waits forever for ranks that never come, and cannot be interrupted.
   if (!with_limit.start_limit) with_limit.start_limit = mpi.start_limit + kStartGrace;
-  return std::make_shared<Communicator>([mpi] { return connect(mpi); }, with_limit);
+  return std::make_shared<Communicator>([mpi, silence] { return connect(mpi, silence); },
+                                        with_limit);
 }
 
 std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -26,7 +27,9 @@ namespace lockstep::dist {
 std::unique_ptr<ProcessGroup> mpi_group(const Communicator::Options& options = {},
                                         const std::string& alike = {});
 /// Returns the communicator of those ranks, for groups of other kinds (dist/nccl/nccl_group.h).
-std::shared_ptr<Communicator> mpi_communicator(const Communicator::Options& options = {},
-                                               const std::string& alike = {});
+/// A rank whose host has not answered for `silence`, at least 1 s, is lost.
+std::shared_ptr<Communicator> mpi_communicator(
+    const Communicator::Options& options = {}, const std::string& alike = {},
+    std::chrono::milliseconds silence = std::chrono::seconds(10));
 
 }  // namespace lockstep::dist

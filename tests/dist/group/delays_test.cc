@@ -50,6 +50,52 @@ class DelayMessages {
   std::vector<std::string> lines_;
 };
 
+/// A transport whose end waits for others, as MPI_Finalize does.
+class WaitsAtItsEnd final : public Transport {
+ public:
+  WaitsAtItsEnd(std::unique_ptr<Transport> base, std::shared_future<void> others)
+      : base_(std::move(base)), others_(std::move(others)) {}
+  ~WaitsAtItsEnd() override { others_.wait(); }
+
+  int rank() const override { return base_->rank(); }
+  int size() const override { return base_->size(); }
+  size_t segment_bytes() const override { return base_->segment_bytes(); }
+  int window() const override { return base_->window(); }
+  uint64_t tag_limit() const override { return base_->tag_limit(); }
+  void send(int to, uint64_t tag, const void* data, size_t bytes, Message& message) override {
+    base_->send(to, tag, data, bytes, message);
+  }
+  void receive(int from, uint64_t tag, void* data, size_t bytes, Message& message) override {
+    base_->receive(from, tag, data, bytes, message);
+  }
+  void cancel(Message& message) noexcept override { base_->cancel(message); }
+  bool progress() override { return base_->progress(); }
+  void sleep(std::chrono::microseconds limit) override { base_->sleep(limit); }
+  void wake() noexcept override { base_->wake(); }
+
+ private:
+  std::unique_ptr<Transport> base_;
+  std::shared_future<void> others_;
+};
+
+TEST(Delays, OfTheCommonEndAreToldAtItsLimitAndEndTheWait) {
+  DelayMessages messages;
+  std::promise<void> others;
+  {
+    ThreadJob job(1);
+    const auto connections = std::make_shared<Connections>(
+        Connections{std::make_unique<WaitsAtItsEnd>(std::move(thread_transports(1)[0]),
+                                                    others.get_future().share()),
+                    job.control(0), nullptr, "start"});
+    Communicator communicator([connections] { return std::move(*connections); },
+                              messages.options());
+    communicator.set_end_limit(10ms);
+  }
+  ASSERT_THAT(messages.lines(), SizeIs(1));
+  EXPECT_THAT(messages.lines()[0], HasSubstr("another rank is stopped or cut off"));
+  others.set_value();
+}
+
 TEST(Delays, AreToldOnceWithTheRankThatHasNotComeAndAgainAtTheirEnd) {
   for (const int late : {0, 1}) {
     DelayMessages messages;
