@@ -15,6 +15,8 @@
 
 #include "core/base/check.h"
 #include "core/base/log_text.h"
+#include "dist/rendezvous/socket.h"
+#include "dist/transport/mpi_transport.h"
 #include "launcher/exit_code.h"
 #include "launcher/launch/launch_leftovers.h"
 
@@ -98,16 +100,32 @@ LaunchAttempt::LaunchAttempt(const LaunchPlan& plan, SignalQueue& signals,
       out_(tags_of(plan), false, [this](const OutputLine& line) { output_.take(line); }),
       err_(tags_of(plan), true, [this](const OutputLine& line) { output_.take(line); }),
       deadline_(deadline) {
-  child_.emplace(plan.command, plan.environment, plan.working_folder);
+  std::map<std::string, std::string> environment = plan.launcher_environment;
+  environment.insert(plan.environment.begin(), plan.environment.end());
+  std::vector<std::string> folders = session_folders(plan);
+  if (plan.way == LaunchPlan::Way::kMpirun) {
+    remove_stale_segments(dist::host_name());
+    if (!plan.session_base.empty()) {
+      session_.emplace(plan.session_base);
+      environment["OMPI_MCA_orte_tmpdir_base"] = session_->path().string();
+      environment["PRTE_MCA_prte_tmpdir_base"] = session_->path().string();
+      folders.push_back(session_->path().string());
+    }
+    start_deadline_ = Clock::now() + dist::mpi_options().start_limit;
+  }
+  child_.emplace(plan.command, environment, plan.working_folder);
   launcher_ = child_->pid();
-  warden_.emplace(*child_, term_to_kill(plan), session_folders(plan));
+  warden_.emplace(*child_, term_to_kill(plan), folders, session_ ? session_->path() : "");
 }
 
 LaunchAttempt::~LaunchAttempt() {
   child_.reset();
   warden_.reset();
   orphans_.kill_descendants();
-  if (plan_.way == LaunchPlan::Way::kMpirun) remove_leftovers(launcher_, session_folders(plan_));
+  if (plan_.way != LaunchPlan::Way::kMpirun) return;
+  std::vector<std::string> folders = session_folders(plan_);
+  if (session_) folders.push_back(session_->path().string());
+  remove_leftovers(launcher_, folders);
 }
 
 AttemptEnd LaunchAttempt::run() {
@@ -131,8 +149,8 @@ AttemptEnd LaunchAttempt::run() {
 
 void LaunchAttempt::wait_for_something() {
   std::optional<Clock::time_point> next;
-  for (const auto& each : {deadline_, request_deadline_, grace_deadline_, failure_deadline_,
-                           kill_deadline_, output_.held_until()}) {
+  for (const auto& each : {deadline_, start_deadline_, request_deadline_, grace_deadline_,
+                           failure_deadline_, kill_deadline_, output_.held_until()}) {
     if (each && (!next || *each < *next)) next = each;
   }
   int wait = -1;
@@ -153,7 +171,10 @@ void LaunchAttempt::wait_for_something() {
 void LaunchAttempt::read_output() {
   if (child_->output_fd() >= 0 && !read_some(child_->output_fd(), out_)) child_->close_output();
   if (child_->errors_fd() >= 0 && !read_some(child_->errors_fd(), err_)) child_->close_errors();
-  if (output_.failure() && !failure_deadline_ && !terminating_) {
+  if (terminating_ || !output_.failure()) return;
+  if (output_.start_is_broken()) {
+    terminate();
+  } else if (!failure_deadline_) {
     failure_deadline_ = Clock::now() + kFailureToTerm;
   }
 }
@@ -171,6 +192,7 @@ void LaunchAttempt::take_signal(int signal) {
     try_request();
   } else if (!terminating_) {
     say("{} again: ending all ranks", signal_name(signal));
+    forced_ = true;
     terminate();
   } else {
     kill();
@@ -214,9 +236,22 @@ void LaunchAttempt::act_on_deadlines() {
     terminate();
   }
   if (request_pending_ && !terminating_) try_request();
-  if (due(request_deadline_)) terminate();
+  if (due(request_deadline_)) {
+    request_unsent_ = true;
+    terminate();
+  }
   if (due(grace_deadline_) && !terminating_) {
     say("ranks did not stop within {} s: ending them", plan_.options.grace_seconds);
+    forced_ = true;
+    terminate();
+  }
+  // Open MPI 5 and Slurm do not report when all ranks run.
+  if (due(start_deadline_) && !terminating_ && !output_.ranks_run() &&
+      tags_of(plan_) == OutputTags::kOpenMpi4) {
+    start_failed_ = true;
+    say("mpirun has not started all ranks within {} s: ending it. See what it says with --mca "
+        "plm_base_verbose 5; LOCKSTEP_START_LIMIT allows more time",
+        std::chrono::duration_cast<seconds>(dist::mpi_options().start_limit).count());
     terminate();
   }
   if (due(failure_deadline_) && !terminating_) {
@@ -265,13 +300,32 @@ void LaunchAttempt::drain() {
   output_.finish();
 }
 
+/// Returns the exit status of the rank that failed first if it is known, else that of the launcher:
+/// mpirun may crash when it has lost a host, or hang until it is ended.
+int LaunchAttempt::status_of(int wait_status) const {
+  if (const auto& failure = output_.failure()) {
+    if (failure->signal != 0) return 128 + failure->signal;
+    if (failure->status != 0) return failure->status;
+  }
+  const bool told_nothing = WIFSIGNALED(wait_status) || terminating_;
+  if (told_nothing && asked_by_ == 0 && !output_.first_error_kind().empty()) {
+    return exit_code_of(output_.first_error_kind());
+  }
+  return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
 AttemptEnd LaunchAttempt::conclude(int wait_status) {
   AttemptEnd end;
-  const int status =
-      WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+  const int status = status_of(wait_status);
   end.status = status;
   if (timed_out_) {
     end.status = kTimedOut;
+    return end;
+  }
+  if (start_failed_ && asked_by_ == 0) {
+    end.status = kCommunication;
+    end.message = "the ranks were not started in time";
+    end.failed = true;
     return end;
   }
   if (status == kSuccess) return end;
@@ -296,8 +350,13 @@ AttemptEnd LaunchAttempt::conclude(int wait_status) {
   // that failed while saving is still a failure.
   const bool ended_by_request = end.failure.signal != 0 || end.failure.rank < 0 || terminating_;
   if (asked_by_ != 0 && ended_by_request) {
-    end.status = 128 + asked_by_;
-    end.message = fmt::format("ended by {}", signal_name(asked_by_));
+    // A rank of a training run that does not take the request has not begun, nor have the others,
+    // as all of them wait for each other before the first step.
+    const bool too_early =
+        plan_.trains && !forced_ && (request_unsent_ || end.failure.signal == SIGUSR1);
+    end.status = too_early ? kStopped : 128 + asked_by_;
+    end.message = too_early ? "stopped before the first step; there was nothing to save"
+                            : fmt::format("ended by {}", signal_name(asked_by_));
     return end;
   }
   end.message = to_text(end.failure);

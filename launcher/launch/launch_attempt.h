@@ -11,6 +11,7 @@
 #include "launcher/launch/launch_plan.h"
 #include "launcher/launch/launch_warden.h"
 #include "launcher/launch/output_splitter.h"
+#include "launcher/launch/session_folder.h"
 #include "launcher/launch/signal_queue.h"
 
 namespace lockstep::launcher {
@@ -54,6 +55,7 @@ class LaunchAttempt {
   void kill();
   void drain();
   AttemptEnd conclude(int wait_status);
+  int status_of(int wait_status) const;
 
   const LaunchPlan& plan_;
   SignalQueue& signals_;
@@ -61,16 +63,21 @@ class LaunchAttempt {
   LaunchOutput output_;
   OutputSplitter out_;
   OutputSplitter err_;
+  std::optional<SessionFolder> session_;  ///< of mpirun; outlives it
   std::optional<ChildProcess> child_;
   std::optional<LaunchWarden> warden_;
   pid_t launcher_ = -1;
 
   int asked_by_ = 0;  ///< the signal that requested a stop
   bool request_pending_ = false;
+  bool request_unsent_ = false;  ///< no rank came in time to be asked
   bool terminating_ = false;
   bool killed_ = false;
+  bool forced_ = false;  ///< ranks that were asked to stop were ended before they had
   bool timed_out_ = false;
-  std::optional<Clock::time_point> deadline_;  ///< deadline of --timeout
+  bool start_failed_ = false;
+  std::optional<Clock::time_point> deadline_;        ///< deadline of --timeout
+  std::optional<Clock::time_point> start_deadline_;  ///< when all ranks must run
   std::optional<Clock::time_point> request_deadline_;
   std::optional<Clock::time_point> grace_deadline_;
   std::optional<Clock::time_point> failure_deadline_;

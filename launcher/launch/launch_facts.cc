@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -157,6 +158,10 @@ LaunchFacts find_launch_facts() {
   if (::gethostname(host.data(), host.size() - 1) == 0) facts.host = host.data();
   facts.cores = count_cores();
   facts.root = ::geteuid() == 0;
+  struct statvfs shared {};
+  if (::statvfs("/dev/shm", &shared) == 0) {
+    facts.shared_memory_bytes = uint64_t{shared.f_bavail} * shared.f_frsize;
+  }
   facts.read = read_file;
   facts.find_program = find_program;
   facts.resolves = resolves;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -21,6 +22,7 @@ struct LaunchFacts {
   std::string folder;          ///< current working folder
   int cores = 1;               ///< cores that this process may run on
   bool root = false;
+  uint64_t shared_memory_bytes = 0;              ///< free space in /dev/shm
   std::map<std::string, std::string> variables;  ///< the environment
 
   /// Contents of a file; nothing if it cannot be read.

@@ -77,11 +77,16 @@ std::optional<StateLine> read_state(const std::string& line) {
       state.failure = LaunchFailure{rank, "", 0, 0, "called MPI_Abort"};
     } else if (text.starts_with("TERMINATED WITHOUT SYNC")) {
       state.failure = LaunchFailure{rank, "", 0, 0, kImproper};
+    } else if (text.starts_with("SYNC REGISTERED")) {
+      state.registered = rank;
+    } else if (text.starts_with("NORMALLY TERMINATED")) {
+      state.ended = rank;
     }
     return state;
   }
   if (const char* at = after(line, "] ACTIVATE JOB ")) {
     state.running = std::strstr(at, " STATE RUNNING AT ") != nullptr;
+    state.all_registered = std::strstr(at, " STATE SYNC REGISTERED AT ") != nullptr;
     return state;
   }
   if (after(line, "] state:") != nullptr) return state;

@@ -24,6 +24,9 @@ std::optional<LaunchFailure> read_failure(const std::string& message);
 /// sometimes lost.
 struct StateLine {
   bool running = false;                  ///< all ranks have been started
+  bool all_registered = false;           ///< all ranks have come to MPI_Init
+  std::optional<int> registered;         ///< a rank that has come to MPI_Init
+  std::optional<int> ended;              ///< a rank that ended with exit status 0
   std::optional<LaunchFailure> failure;  ///< without the exit status or signal
 };
 /// Parses such a line; nothing for other lines.

@@ -3,9 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "core/base/check.h"
@@ -51,6 +54,37 @@ std::optional<uint32_t> family_of_segment(const std::string& name) {
   return static_cast<uint32_t>(std::stoul(digits, nullptr, 16)) >> 16;
 }
 
+/// The files of `folder` that processes of this user have mapped. Those that the system protects
+/// from their own user, as after a change of user, are no ranks and are left out.
+std::set<std::string> mapped_files(const std::string& folder) {
+  std::set<std::string> mapped;
+  std::error_code error;
+  fs::directory_iterator entry("/proc", error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (!parse_number<pid_t>(entry->path().filename().string()) || !is_ours(entry->path())) {
+      continue;
+    }
+    std::string text;
+    try {
+      text = read_whole_file(entry->path() / "maps");
+    } catch (const FileError&) {
+      continue;
+    }
+    for (size_t at = 0; (at = text.find(folder + "/", at)) != text.npos;) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      mapped.insert(text.substr(at, end - at));
+      at = end;
+    }
+  }
+  return mapped;
+}
+
+bool is_older(const fs::path& path, std::chrono::seconds age) {
+  struct stat found {};
+  return ::lstat(path.c_str(), &found) == 0 &&
+         ::time(nullptr) - found.st_ctim.tv_sec >= age.count();
+}
+
 void remove_segments(uint32_t family, const std::string& folder) {
   std::error_code ignored;
   std::vector<fs::path> files;
@@ -63,6 +97,26 @@ void remove_segments(uint32_t family, const std::string& folder) {
 }
 
 }  // namespace
+
+void remove_stale_segments(const std::string& host, const std::string& shared_memory,
+                           std::chrono::seconds least_age) {
+  const std::string begin = fmt::format("vader_segment.{}.{}.", host, ::geteuid());
+  std::error_code ignored;
+  std::vector<fs::path> files;
+  for (fs::directory_iterator entry(shared_memory, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(begin) && family_of_segment(name) && is_ours(entry->path()) &&
+        is_older(entry->path(), least_age)) {
+      files.push_back(entry->path());
+    }
+  }
+  if (files.empty()) return;
+  const std::set<std::string> mapped = mapped_files(shared_memory);
+  for (const fs::path& file : files) {
+    if (!mapped.contains(file.string())) fs::remove(file, ignored);
+  }
+}
 
 void remove_leftovers(pid_t mpirun, const std::vector<std::string>& folders,
                       const std::string& shared_memory) {

@@ -43,6 +43,14 @@ bool is_complaint(const std::string& text) {
   return begins_error(text) && text.find("PeerLostError: ") == text.npos;
 }
 
+/// Returns "TimeoutError" for "rank 3: TimeoutError: [all_reduce] ...".
+std::string error_class(const std::string& text) {
+  const size_t end = text.find("Error: ") + std::string_view("Error").size();
+  const size_t space = text.rfind(' ', end);
+  const size_t begin = space == text.npos ? 0 : space + 1;
+  return text.substr(begin, end - begin);
+}
+
 }  // namespace
 
 LaunchOutput::LaunchOutput(const LaunchOptions& options, bool append)
@@ -62,8 +70,9 @@ void LaunchOutput::take(const OutputLine& line) {
   std::deque<std::string>& tail = tails_[line.rank];
   tail.push_back(line.text.substr(0, kTailBytes));
   if (tail.size() > kTailLines) tail.pop_front();
-  if (line.is_error && first_complaint_ < 0 && is_complaint(line.text)) {
-    first_complaint_ = line.rank;
+  if (line.is_error && first_complaint_ < 0 && begins_error(line.text)) {
+    first_kind_ = error_class(line.text);
+    if (is_complaint(line.text)) first_complaint_ = line.rank;
   }
   if (!hold(line)) show(line);
   if (!options_.output_folder.empty()) write_file(line);
@@ -119,11 +128,27 @@ void LaunchOutput::note(const LaunchFailure& failure) {
   if (!failure_ || failure_->rank < 0 || (more && !failure.text.empty())) failure_ = failure;
 }
 
+/// Notices a rank that ended without MPI while another one uses it. mpirun itself does so only if
+/// the other one was first, and else waits for ever.
+void LaunchOutput::follow_start(const StateLine& state) {
+  all_registered_ = all_registered_ || state.all_registered;
+  if (state.registered) registered_.insert(*state.registered);
+  if (state.ended && !ended_before_ && !registered_.contains(*state.ended)) {
+    ended_before_ = state.ended;
+  }
+  if (start_is_broken_ || all_registered_ || registered_.empty() || !ended_before_) return;
+  start_is_broken_ = true;
+  constexpr int kFailure = 1;  // mpirun's status for a rank that leaves out MPI_Finalize
+  note({*ended_before_, "", 0, kFailure,
+        "ended with exit status 0 before it came to MPI_Init, where the others wait for it"});
+}
+
 void LaunchOutput::take_launcher_line(const std::string& text) {
   // State lines can appear within a message block.
   if (const auto state = read_state(text)) {
     ranks_run_ = ranks_run_ || state->running;
     if (state->failure) note(*state->failure);
+    follow_start(*state);
     return;
   }
   if (is_rule(text)) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,9 @@ class LaunchOutput {
   /// The launcher's report of the first rank that failed. Its text is empty if the launcher did not
   /// report how.
   const std::optional<LaunchFailure>& failure() const { return failure_; }
+  /// Whether `failure` is a rank that ended with status 0 before MPI was started, for which those
+  /// that have come to MPI_Init would wait for ever.
+  bool start_is_broken() const { return start_is_broken_; }
   /// Whether the launcher has reported that all ranks run; Open MPI 5 and Slurm never do.
   bool ranks_run() const { return ranks_run_; }
   /// The last lines of a rank, from both streams, oldest first.
@@ -55,6 +59,9 @@ class LaunchOutput {
   /// The rank that was first to write "...Error: ..." to its standard error, other than
   /// PeerLostError, which is a consequence; -1 if none did.
   int first_error_rank() const { return first_complaint_; }
+  /// The class of that error, "TimeoutError", or PeerLostError if there are only such; empty if no
+  /// rank reported an error.
+  const std::string& first_error_kind() const { return first_kind_; }
 
  private:
   using Files = std::map<std::pair<int, bool>, std::unique_ptr<FileDescriptor>>;
@@ -62,6 +69,7 @@ class LaunchOutput {
   void take_launcher_line(const std::string& text);
   void end_block();
   void note(const LaunchFailure& failure);
+  void follow_start(const StateLine& state);
   void show(const OutputLine& line) const;
   bool hold(const OutputLine& line);
   void show_held();
@@ -79,6 +87,11 @@ class LaunchOutput {
   std::optional<LaunchFailure> failure_;
   bool ranks_run_ = false;
   int first_complaint_ = -1;
+  std::string first_kind_;
+  bool all_registered_ = false;
+  std::set<int> registered_;         ///< ranks that have come to MPI_Init
+  std::optional<int> ended_before_;  ///< the first rank that ended with status 0 without
+  bool start_is_broken_ = false;
 };
 
 }  // namespace lockstep::launcher

@@ -239,6 +239,33 @@ void set_environment(LaunchPlan& plan, const LaunchFacts& facts) {
   if (plan.way == LaunchPlan::Way::kDirect) add_single_rank(plan.environment);
 }
 
+bool is_set(const LaunchPlan& plan, const LaunchFacts& facts, const std::string& parameter) {
+  const auto& given = plan.options.mca;
+  return !facts.variable("OMPI_MCA_" + parameter).empty() ||
+         std::ranges::find(given, parameter, &std::pair<std::string, std::string>::first) !=
+             given.end();
+}
+
+/// Settings of mpirun that keep the job private, unless the user has set them.
+void set_launcher_environment(LaunchPlan& plan, const LaunchFacts& facts) {
+  const auto is_here = [&](const LaunchHost& host) { return is_this_host(host.name, facts); };
+  // Ranks of one host reach each other through shared memory, of which Open MPI takes 4 MiB a rank,
+  // without a port that other hosts can see.
+  const uint64_t needed = (uint64_t{8} << 20) * static_cast<uint64_t>(plan.ranks);
+  const bool has_memory = facts.shared_memory_bytes >= needed;
+  if (std::ranges::all_of(plan.hosts, is_here) && has_memory && !is_set(plan, facts, "btl")) {
+    plan.launcher_environment["OMPI_MCA_btl"] = facts.open_mpi >= 5 ? "self,sm" : "self,vader";
+  }
+  for (const char* given :
+       {"orte_tmpdir_base", "orte_local_tmpdir_base", "orte_remote_tmpdir_base"}) {
+    if (is_set(plan, facts, given)) return;
+  }
+  for (const char* name : {"TMPDIR", "TEMP", "TMP"}) {  // in mpirun's order
+    if (plan.session_base.empty()) plan.session_base = facts.variable(name);
+  }
+  if (plan.session_base.empty()) plan.session_base = "/tmp";
+}
+
 void set_direct_command(LaunchPlan& plan, const LaunchFacts& facts) {
   LS_CHECK(plan.contexts.size() == 1, ConfigError,
            "[launch] several programs need a launcher: expected Open MPI's mpirun, got {}. Install "
@@ -297,6 +324,7 @@ LaunchPlan plan_launch(LaunchOptions options, const LaunchFacts& facts) {
       check_root(plan, facts);
       plan.launcher = fmt::format("Open MPI {}", facts.mpirun_version);
       plan.command = mpirun_command(plan, facts);
+      set_launcher_environment(plan, facts);
       break;
     case LaunchPlan::Way::kSrun:
       plan.launcher = "srun of Slurm";
@@ -336,6 +364,9 @@ std::string to_text(const LaunchPlan& plan) {
   row("command", shell_text(plan.command));
   for (const auto& [name, value] : plan.environment) {
     row("variable", fmt::format("{}={}", name, name == kJobSecretVariable ? "(hidden)" : value));
+  }
+  for (const auto& [name, value] : plan.launcher_environment) {
+    row("mpirun's", fmt::format("{}={}", name, value));
   }
   if (!options.output_folder.empty()) {
     row("output", fmt::format("{}/1/rank.N/stdout and stderr", options.output_folder));

@@ -31,7 +31,10 @@ struct LaunchPlan {
 
   std::vector<std::string> command;                ///< command that launch itself starts
   std::map<std::string, std::string> environment;  ///< added for this command and the ranks
-  std::string working_folder;                      ///< of this command; empty: the current one
+  /// Added for this command alone; mpirun hands on what concerns its ranks.
+  std::map<std::string, std::string> launcher_environment;
+  std::string session_base;    ///< where mpirun's session folder is made; empty: left to mpirun
+  std::string working_folder;  ///< of this command; empty: the current one
 
   bool trains = false;        ///< whether the ranks run `lockstep train`
   std::string run_directory;  ///< run directory of the training; empty for other programs

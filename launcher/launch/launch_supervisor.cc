@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/log_text.h"
+#include "launcher/exit_code.h"
 #include "launcher/launch/launch_attempt.h"
 #include "launcher/launch/signal_queue.h"
 #include "train/run/checkpoint.h"
@@ -63,14 +64,18 @@ void report(const AttemptEnd& end, const LaunchPlan& plan) {
 
 }  // namespace
 
-int supervise_launch(const std::function<LaunchPlan(int restart)>& plan_for) {
+int supervise_launch(SignalQueue& signals, const std::function<LaunchPlan(int restart)>& plan_for) {
   using Clock = LaunchAttempt::Clock;
-  SignalQueue signals;
   const Clock::time_point begin = Clock::now();
   int failures = 0;  // since the last new checkpoint
   for (int restart = 0;; ++restart) {
     const LaunchPlan plan = plan_for(restart);
     const LaunchOptions& options = plan.options;
+    if (const int signal = signals.take(); signal != 0) {
+      write_log(stderr, fmt::format("lockstep launch: {}: not started; there is nothing to save\n",
+                                    signal_name(signal)));
+      return plan.trains ? kStopped : 128 + signal;
+    }
     std::optional<Clock::time_point> deadline;
     if (options.timeout_seconds > 0) {
       deadline = begin + std::chrono::ceil<std::chrono::milliseconds>(

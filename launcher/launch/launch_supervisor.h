@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "launcher/launch/launch_plan.h"
+#include "launcher/launch/signal_queue.h"
 
 namespace lockstep::launcher {
 
@@ -12,7 +13,8 @@ namespace lockstep::launcher {
 ///
 /// `plan_for` plans a start; `restart` counts from 0. After a failure the job is restarted, at most
 /// --max-restarts times without a new checkpoint in between. The wait before a restart doubles each
-/// time, up to a minute. Reports failures and restarts on standard error.
-int supervise_launch(const std::function<LaunchPlan(int restart)>& plan_for);
+/// time, up to a minute. Reports failures and restarts on standard error. Nothing is started if
+/// `signals` holds a signal already.
+int supervise_launch(SignalQueue& signals, const std::function<LaunchPlan(int restart)>& plan_for);
 
 }  // namespace lockstep::launcher

@@ -62,6 +62,10 @@ class NewRunDirectory {
     LS_CHECK(::setenv(name.c_str(), value.c_str(), 1) == 0, Error,
              "[launch] the environment cannot be set: {}.", std::strerror(errno));
   }
+  for (const auto& [name, value] : plan.launcher_environment) {
+    LS_CHECK(::setenv(name.c_str(), value.c_str(), 0) == 0, Error,
+             "[launch] the environment cannot be set: {}.", std::strerror(errno));
+  }
   if (!plan.working_folder.empty()) {
     LS_CHECK(::chdir(plan.working_folder.c_str()) == 0, ConfigError,
              "[launch] the folder {} cannot be entered: {}.", plan.working_folder,
@@ -109,6 +113,9 @@ void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
     fmt::print("{}", verb.help());
     return;
   }
+  // From here on a signal is a request to stop, not the end of this program.
+  std::optional<SignalQueue> signals;
+  if (!options.dry_run && !options.exec) signals.emplace();
   LaunchFacts facts = find_launch_facts();
   std::string run_name;
   for (const LaunchContext& context : options.contexts) {
@@ -138,7 +145,7 @@ void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
     }
     become(plan_launch(options, facts));
   }
-  const int status = supervise_launch([&](int restart) {
+  const int status = supervise_launch(*signals, [&](int restart) {
     facts.restart = restart;
     return plan_launch(options, facts);
   });

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <system_error>
 
 #include "core/base/check.h"
 #include "launcher/launch/launch_leftovers.h"
@@ -56,7 +57,8 @@ void kill_with_descendants(pid_t launcher) {
 }
 
 [[noreturn]] void watch(pid_t launcher, int launcher_fd, int parent_fd, int output, int errors,
-                        std::chrono::seconds patience, const std::vector<std::string>& folders) {
+                        std::chrono::seconds patience, const std::vector<std::string>& folders,
+                        const std::filesystem::path& session) {
   (void)::setpgid(0, 0);  // so that signals from the terminal do not reach the warden
   redirect_streams_to_null();
   while (!is_readable(parent_fd, -1)) {
@@ -75,13 +77,16 @@ void kill_with_descendants(pid_t launcher) {
     (void)is_readable(launcher_fd, 1000);
   }
   remove_leftovers(launcher, folders);
+  std::error_code ignored;
+  if (!session.empty()) std::filesystem::remove_all(session, ignored);
   ::_exit(0);
 }
 
 }  // namespace
 
 LaunchWarden::LaunchWarden(const ChildProcess& launcher, std::chrono::seconds patience,
-                           const std::vector<std::string>& session_folders) {
+                           const std::vector<std::string>& session_folders,
+                           const std::filesystem::path& own_session) {
   // Opened before the fork, so that this process's pid cannot have been reused.
   const OwnedFd parent(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   LS_CHECK(parent, Error, "[launch] no handle of this process: {}. Linux 5.3 has it.",
@@ -89,7 +94,7 @@ LaunchWarden::LaunchWarden(const ChildProcess& launcher, std::chrono::seconds pa
   pid_ = ::fork();
   if (pid_ == 0) {
     watch(launcher.pid(), launcher.ended_fd(), parent.get(), launcher.output_fd(),
-          launcher.errors_fd(), patience, session_folders);
+          launcher.errors_fd(), patience, session_folders, own_session);
   }
   LS_CHECK(pid_ > 0, OutOfMemoryError, "[launch] no new process: {}.", std::strerror(errno));
 }

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,13 @@ namespace lockstep::launcher {
 /// example by SIGKILL. Until then it sleeps. The launcher gets SIGTERM at that moment
 /// (ChildProcess); the warden drains its output, so that it can shut down normally, after
 /// `patience` kills the processes that are left, and removes the files that a killed launcher
-/// leaves in `session_folders`.
+/// leaves in `session_folders`, and the folder `own_session` if it is not empty.
 class LaunchWarden {
  public:
   /// Throws Error with the system's reason.
   LaunchWarden(const ChildProcess& launcher, std::chrono::seconds patience,
-               const std::vector<std::string>& session_folders);
+               const std::vector<std::string>& session_folders,
+               const std::filesystem::path& own_session);
   /// Ends the warden; call after the launcher has ended.
   ~LaunchWarden();
   LaunchWarden(const LaunchWarden&) = delete;

@@ -1,18 +1,23 @@
 #include "launcher/launch/launch_output.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/base/files/mapped_file.h"
 #include "launcher/launch/launch_failure.h"
 #include "launcher/launch/launch_leftovers.h"
 #include "launcher/launch/output_splitter.h"
+#include "launcher/launch/session_folder.h"
 #include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::launcher {
@@ -220,6 +225,61 @@ TEST(LaunchLeftovers, OfOneJobAreRemoved) {
   EXPECT_FALSE(fs::exists(folder / "shm/vader_segment.a.host.0.6eb60002.11"));
   EXPECT_TRUE(fs::exists(folder / "shm/vader_segment.a.host.0.6eb70001.0"));
   EXPECT_TRUE(fs::exists(folder / "shm/other"));
+}
+
+TEST(LaunchLeftovers, OfDeadJobsAreRemovedAndWhatAProcessHasMappedStays) {
+  const train::TemporaryDirectory folder;
+  const auto name = [](const std::string& host, int rank) {
+    return fmt::format("vader_segment.{}.{}.6eb60001.{}", host, ::geteuid(), rank);
+  };
+  for (const std::string& file : {name("here", 0), name("here", 1), name("there", 0)}) {
+    train::put_file(folder / file, "x");
+  }
+  const MappedFile mapped(folder / name("here", 1));
+  remove_stale_segments("here", folder.path().string());
+  EXPECT_TRUE(std::filesystem::exists(folder / name("here", 0))) << "it is new";
+  remove_stale_segments("here", folder.path().string(), std::chrono::seconds(0));
+  EXPECT_FALSE(std::filesystem::exists(folder / name("here", 0)));
+  EXPECT_TRUE(std::filesystem::exists(folder / name("here", 1)));
+  EXPECT_TRUE(std::filesystem::exists(folder / name("there", 0))) << "of another host";
+}
+
+TEST(SessionFolder, IsPrivateAndRemovesThoseThatNobodyHolds) {
+  const train::TemporaryDirectory folder;
+  std::filesystem::path abandoned;
+  {
+    const SessionFolder first(folder.path());
+    EXPECT_EQ(std::filesystem::status(first.path()).permissions(),
+              std::filesystem::perms::owner_all);
+    abandoned = first.path();
+    const SessionFolder second(folder.path());
+    EXPECT_NE(second.path(), first.path());
+    EXPECT_TRUE(std::filesystem::exists(first.path())) << "it is held";
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  std::filesystem::create_directory(abandoned);
+  const SessionFolder third(folder.path());
+  EXPECT_FALSE(std::filesystem::exists(abandoned));
+}
+
+TEST(LaunchOutput, ARankThatEndsBeforeMpiWhileAnotherUsesItBreaksTheStart) {
+  const auto said = [](const std::vector<std::string>& states) {
+    LaunchOutput output(LaunchOptions{}, false);
+    for (const std::string& state : states) {
+      output.take({-1, true, "[vm:1] [[27,0],0] ACTIVATE " + state + " AT a.c:1"});
+    }
+    return output.start_is_broken();
+  };
+  EXPECT_TRUE(
+      said({"PROC [[27,1],1] STATE NORMALLY TERMINATED", "PROC [[27,1],0] STATE SYNC REGISTERED"}));
+  EXPECT_FALSE(said(
+      {"PROC [[27,1],1] STATE NORMALLY TERMINATED", "PROC [[27,1],0] STATE NORMALLY TERMINATED"}))
+      << "a program without MPI";
+  EXPECT_FALSE(
+      said({"PROC [[27,1],1] STATE SYNC REGISTERED", "PROC [[27,1],0] STATE SYNC REGISTERED",
+            "PROC [[27,1],1] STATE NORMALLY TERMINATED"}));
+  EXPECT_FALSE(said({"JOB [27,1] STATE SYNC REGISTERED", "PROC [[27,1],1] STATE SYNC REGISTERED",
+                     "PROC [[27,1],0] STATE NORMALLY TERMINATED"}));
 }
 
 TEST(LaunchOutput, EqualErrorsOfSeveralRanksAreShownOnceWithTheirNumbers) {

@@ -90,6 +90,29 @@ std::string planning_problem(const std::string& line, const LaunchFacts& facts =
   return "nothing was thrown";
 }
 
+TEST(LaunchPlan, KeepsRanksOfOneHostOffTheNetworkUnlessToldOtherwise) {
+  LaunchFacts facts = machine();
+  facts.shared_memory_bytes = uint64_t{64} << 20;
+  const auto btl = [&](const std::string& line) {
+    return plan(line, facts).launcher_environment["OMPI_MCA_btl"];
+  };
+  EXPECT_EQ(btl("-np 2 prog"), "self,vader");
+  EXPECT_EQ(btl("-np 2 -H localhost:2 prog"), "self,vader");
+  EXPECT_EQ(btl("-np 2 -H lsh0,lsh1 prog"), "");
+  EXPECT_EQ(btl("-np 2 --mca btl self,tcp prog"), "");
+  EXPECT_EQ(btl("-np 9 --oversubscribe prog"), "") << "too little shared memory";
+  facts.variables["OMPI_MCA_btl"] = "tcp,self";
+  EXPECT_EQ(btl("-np 2 prog"), "");
+}
+
+TEST(LaunchPlan, NamesTheFolderOfMpirunsSessionUnlessToldOtherwise) {
+  LaunchFacts facts = machine();
+  EXPECT_EQ(plan("-np 2 prog", facts).session_base, "/tmp");
+  facts.variables["TMPDIR"] = "/scratch";
+  EXPECT_EQ(plan("-np 2 prog", facts).session_base, "/scratch");
+  EXPECT_EQ(plan("-np 2 --mca orte_tmpdir_base /x prog", facts).session_base, "");
+}
+
 TEST(LaunchPlan, ForOpenMpi4) {
   const std::vector<std::pair<const char*, const char*>> rows = {
       {"-np 2 prog a b", "--bind-to none --tag-output --mca state_base_verbose 5 -np 2 prog a b"},

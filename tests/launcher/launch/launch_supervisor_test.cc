@@ -304,7 +304,8 @@ TEST_F(Launch, OfARunSavesAndStopsOnASignal) {
 class SupervisedAlone : public Program {
  protected:
   int supervise(const std::string& body, int max_restarts, bool trains = false) {
-    return supervise_launch([&](int restart) {
+    SignalQueue signals;
+    return supervise_launch(signals, [&](int restart) {
       LaunchPlan plan;
       plan.way = LaunchPlan::Way::kDirect;
       plan.contexts.resize(1);

@@ -23,7 +23,6 @@ using namespace std::chrono_literals;
 using testing::AnyOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr const char* kHosts = LOCKSTEP_SOURCE_DIR "/../shared/net/two_hosts";
 
@@ -118,7 +117,8 @@ TEST_F(LinkFaults, ALinkThatIsCutEndsTheJobAndNamesTheRankBehindIt) {
   EXPECT_TRUE(launched.says("Error: ["));
   const Result result = launched.end();
   EXPECT_LT(std::chrono::steady_clock::now() - cut, 50s);
-  EXPECT_THAT(result.status, Not(AnyOf(0, 75)));
+  // mpirun crashes when it has lost a host; what counts is the rank that failed first.
+  EXPECT_EQ(result.status, 5) << result.errors;
   EXPECT_THAT(result.errors, AnyOf(HasSubstr("; rank 1 does not answer"),
                                    HasSubstr("PeerLostError: [dist] rank 1 failed: ")));
 }

@@ -6,7 +6,9 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -43,6 +45,27 @@ class RankFaults : public FaultyJob {
   /// Starts a job in which `rank` fails in its 20th forward.
   Launched start_with_fault(int rank, const std::string& what) const {
     return start_with_faults(fmt::format("{}:relu:20:{}", rank, what));
+  }
+  /// Number of ports at which the process listens, at `address` (hexadecimal) if it is not empty.
+  static int ports_of(pid_t process, const std::string& address) {
+    std::set<std::string> sockets;
+    std::error_code ignored;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", process), ignored)) {
+      sockets.insert(std::filesystem::read_symlink(entry.path(), ignored).string());
+    }
+    int found = 0;
+    for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+      std::istringstream lines(file_content(table));
+      for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        const std::vector<std::string> word{std::istream_iterator<std::string>(words), {}};
+        if (word.size() < 10 || word[3] != "0A") continue;  // a listening socket
+        const bool matches = address.empty() || word[1].starts_with(address + ":");
+        if (matches && sockets.contains("socket:[" + word[9] + "]")) ++found;
+      }
+    }
+    return found;
   }
   /// The losses of all steps, as text.
   std::vector<std::string> losses(const std::string& folder) const {
@@ -247,14 +270,70 @@ TEST_F(RankFaults, OneThatIsStoppedForEverEndsTheJobAtTheTimeout) {
 }
 
 TEST_F(RankFaults, OneThatNeverComesIsWaitedForAsLongAsTheStartMayTake) {
-  for (const char* instead : {"sleep 100", "exit 0"}) {
-    Launched launched = start(each_rank(fmt::format("if [ $R = 1 ]; then {}; fi", instead)),
-                              {{"LOCKSTEP_START_LIMIT", "1"}});
+  Launched launched =
+      start(each_rank("if [ $R = 1 ]; then sleep 100; fi"), {{"LOCKSTEP_START_LIMIT", "1"}});
+  const Result result = end_within(launched, 40s);
+  EXPECT_EQ(result.status, kCommunication) << result.errors;
+  EXPECT_THAT(result.errors,
+              HasSubstr("TimeoutError: [dist] this rank is not connected with the others after"));
+}
+
+TEST_F(RankFaults, OneThatEndsBeforeMpiStartsIsNamedAtOnceAndNotThoseThatWaitForIt) {
+  // The start limit is two minutes. mpirun itself notices only an end that comes after the other
+  // rank's MPI_Init.
+  for (const char* instead : {"exit 0", "sleep 3; exit 0", "exit 3"}) {
+    Launched launched = start(each_rank(fmt::format("if [ $R = 1 ]; then {}; fi", instead)));
     const Result result = end_within(launched, 40s);
-    EXPECT_EQ(result.status, kCommunication) << result.errors;
-    EXPECT_THAT(result.errors,
-                HasSubstr("TimeoutError: [dist] this rank is not connected with the others after"));
+    EXPECT_EQ(result.status, std::string(instead) == "exit 3" ? 3 : 1) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("lockstep launch: rank 1 ")) << instead;
+    EXPECT_THAT(result.errors, Not(HasSubstr("lockstep launch: rank 0 "))) << instead;
   }
+}
+
+TEST_F(RankFaults, AStopBeforeTheFirstStepIsAStopWhereverItFindsTheRanks) {
+  // The ranks have no handler at first; then they are in MPI_Init.
+  for (const auto& wait : {0ms, 50ms, 100ms, 150ms, 200ms, 300ms, 500ms}) {
+    Launched launched = start("run.txtpb --run-dir run");
+    EXPECT_TRUE(comes_true([&] { return !descendants(launched.pid()).empty(); }));
+    std::this_thread::sleep_for(wait);
+    launched.signal(SIGTERM);
+    const Result result = end_within(launched, 40s);
+    EXPECT_EQ(result.status, 75) << wait.count() << " ms: " << result.errors;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "run/flight")) << wait.count();
+    std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
+TEST_F(RankFaults, AJobOfOneHostHasAFolderOfItsOwnAndRanksThatOnlyThisHostReaches) {
+  Launched launched = start("run.txtpb --run-dir run");
+  const std::vector<pid_t> ranks = wait_for_a_step(launched);
+  ASSERT_EQ(ranks.size(), 2U);
+  int folders = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "tmp")) {
+    EXPECT_EQ(entry.status().permissions(), std::filesystem::perms::owner_all) << entry.path();
+    EXPECT_TRUE(entry.path().filename().string().starts_with("lockstep-launch.")) << entry.path();
+    ++folders;
+  }
+  EXPECT_EQ(folders, 1);
+  for (const pid_t rank : ranks) {
+    EXPECT_EQ(ports_of(rank, "0100007F"), ports_of(rank, "")) << "a port for other hosts";
+  }
+  launched.signal(SIGTERM);
+  EXPECT_EQ(end_within(launched, 30s).status, 75);
+}
+
+TEST_F(RankFaults, OneThatIsStoppedAtTheEndDoesNotHoldTheOthersForEver) {
+  Launched launched =
+      start("run.txtpb --run-dir run --steps 2000 --set parallel.timeout_seconds=4");
+  const std::vector<pid_t> ranks = wait_for_a_step(launched);
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_TRUE(comes_true([&] {
+    return std::filesystem::exists(folder_ / "run/model.safetensors");
+  })) << "no end";
+  ::kill(ranks[1], SIGSTOP);
+  const Result result = end_within(launched, 40s);
+  EXPECT_NE(result.status, 75) << result.errors;  // 0 if it had left before
+  EXPECT_FALSE(any_runs(ranks));
 }
 
 TEST_F(RankFaults, OneThatIsStoppedDoesNotOutliveALaunchThatIsToldToEnd) {
