@@ -7,6 +7,7 @@
 #include "core/device/copies.h"
 #include "core/dispatch/run_kernel.h"
 #include "core/tensor/inference_tensor.h"
+#include "core/tensor/storage_extent.h"
 
 namespace lockstep::structured {
 
@@ -119,7 +120,7 @@ Target::Target(const Preparation& preparation, const OutputSpec& spec, const Ten
              "of the right shape.",
              op, to_string(spec.sizes), destination.shape());
     TensorImpl& impl = *destination.impl();
-    const size_t bytes = static_cast<size_t>(count_elements(spec.sizes)) * size_of(impl.dtype);
+    const size_t bytes = storage_bytes(op, count_elements(spec.sizes), impl.dtype);
     if (bytes > impl.storage->bytes()) impl.storage->resize(bytes);
     impl.sizes = spec.sizes;
     impl.strides = contiguous_strides(spec.sizes);

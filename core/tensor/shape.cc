@@ -51,6 +51,14 @@ int64_t storage_extent(std::string_view op, IntList sizes, IntList strides) {
   return empty ? 0 : extent.value();
 }
 
+size_t storage_bytes(std::string_view op, int64_t elements, DType dtype) {
+  int64_t bytes = 0;
+  LS_CHECK(!__builtin_mul_overflow(elements, static_cast<int64_t>(size_of(dtype)), &bytes),
+           OutOfMemoryError, "[{}] {} elements of {} are more bytes than an address can hold.", op,
+           elements, to_string(dtype));
+  return static_cast<size_t>(bytes);
+}
+
 bool is_contiguous(IntList sizes, IntList strides) {
   int64_t expected = 1;
   bool rows = true;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 
 namespace lockstep {
@@ -11,5 +13,8 @@ namespace lockstep {
 /// ShapeError naming `op` unless there is a stride for each size, none is negative, and no product
 /// of a size and its stride, nor their sum, overflows int64.
 int64_t storage_extent(std::string_view op, IntList sizes, IntList strides);
+
+/// Bytes of `elements` elements. Throws OutOfMemoryError naming `op` if an int64 cannot hold them.
+size_t storage_bytes(std::string_view op, int64_t elements, DType dtype);
 
 }  // namespace lockstep

@@ -9,14 +9,6 @@ namespace lockstep {
 
 namespace {
 
-size_t bytes_for(int64_t elements, DType dtype) {
-  int64_t bytes = 0;
-  LS_CHECK(!__builtin_mul_overflow(elements, static_cast<int64_t>(size_of(dtype)), &bytes),
-           OutOfMemoryError, "[empty] {} elements of {} are more bytes than an address can hold.",
-           elements, to_string(dtype));
-  return static_cast<size_t>(bytes);
-}
-
 void track_if_wanted(TensorImpl& tensor) {
   if (detail::view_trackers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     detail::track(tensor);
@@ -75,12 +67,13 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
 
 Tensor empty_tensor(IntList sizes, DType dtype, Device device) {
   const int64_t count = count_elements(sizes);
-  return Tensor(make_ref<TensorImpl>(make_ref<Storage>(bytes_for(count, dtype), device), sizes,
-                                     count, dtype));
+  return Tensor(make_ref<TensorImpl>(
+      make_ref<Storage>(storage_bytes("empty", count, dtype), device), sizes, count, dtype));
 }
 
 Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device) {
-  const size_t bytes = bytes_for(storage_extent("empty_strided", sizes, strides), dtype);
+  const int64_t elements = storage_extent("empty_strided", sizes, strides);
+  const size_t bytes = storage_bytes("empty_strided", elements, dtype);
   Ref<TensorImpl> impl =
       make_ref<TensorImpl>(make_ref<Storage>(bytes, device), sizes, strides, 0, dtype);
   impl->inference = detail::inference_mode;

@@ -1,15 +1,19 @@
-// Every operator with every integer and number argument at the ends of what the type holds: the
-// call is refused, or its results have the geometry that the shape rule gives on the meta device.
+// Every operator, its in-place and its out= forms, with every integer and number argument and every
+// element of its integer tensors at the ends of what the type holds: the call is refused, or its
+// results have the geometry that the shape rule gives on the meta device.
 // Under AddressSanitizer and UndefinedBehaviorSanitizer it also stays inside its memory and its
 // integers.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <new>
 
 #include "core/base/check.h"
+#include "tests/conformance/elements.h"
 #include "tests/ops/operator_call.h"
+#include "tests/ops/operator_forms.h"
 
 namespace lockstep {
 namespace {
@@ -119,8 +123,44 @@ std::optional<std::string> outcome(const Operator& op, Arguments& arguments) {
   return std::nullopt;
 }
 
+Arguments copied(const Arguments& arguments) {
+  return map_tensors(arguments,
+                     [](const Tensor& t) { return t.defined() ? cast_copy(t, t.dtype()) : t; });
+}
+
+/// The in-place and out= forms of the operator, which writes into empty destinations of the dtypes
+/// of its results.
+void try_writing_forms(const Operator& op, const Arguments& arguments) {
+  if (writing_forms(op).empty()) return;
+  std::vector<DType> dtypes;
+  try {
+    Arguments copies = copied(arguments);
+    for (const Tensor& result : call_operator(op, copies).tensors) {
+      dtypes.push_back(result.defined() ? result.dtype() : DType::kF32);
+    }
+  } catch (const Error&) {
+    // The forms must refuse it, too; try_call reports other exceptions.
+  }
+  dtypes.resize(std::max(dtypes.size(), op.schema().returns.size()), DType::kF32);
+  for (const WritingForm& form : writing_forms(op)) {
+    std::optional<Arguments> written = form.arguments(op, arguments);
+    if (!written) continue;
+    size_t next = 0;
+    for (const size_t output : form.outputs()) {
+      const bool list = form.op->schema().arguments[output].type.list;
+      Tensor destination = empty_tensor({0}, dtypes[std::min(next++, dtypes.size() - 1)]);
+      (*written)[output] =
+          list ? Value(std::vector<Tensor>{destination}) : Value(std::move(destination));
+    }
+    SCOPED_TRACE(form.op->name());
+    Arguments real = copied(*written);
+    (void)outcome(*form.op, real);
+  }
+}
+
 void try_call(const Operator& op, const Arguments& arguments) {
-  Arguments real = map_tensors(arguments, [](const Tensor& t) { return cast_copy(t, t.dtype()); });
+  try_writing_forms(op, arguments);
+  Arguments real = copied(arguments);
   const std::optional<std::string> got = outcome(op, real);
   if (!got || (op.kind() != OpKind::kStructured && op.kind() != OpKind::kView)) return;
   Arguments meta = map_tensors(arguments, on_meta);
@@ -149,6 +189,50 @@ void try_extremes(const Operator& op) {
         Arguments arguments = given;
         arguments[i] = extreme;
         try_call(op, arguments);
+      }
+    }
+  }
+}
+
+/// Integer tensors are indices, targets and counts as well as numbers.
+bool has_integers(const Value& value) {
+  return value.is_tensor() && value.tensor().defined() && value.tensor().numel() > 0 &&
+         is_integral(value.tensor().dtype()) && value.tensor().dtype() != DType::kBool;
+}
+
+/// The tensor with its first or last element, or all of them, at `extreme`, cut to its dtype.
+std::vector<Value> with_elements(const Tensor& tensor, int64_t extreme) {
+  std::vector<Value> values;
+  const std::vector<int64_t> elements = elements_as<int64_t>(tensor);
+  const auto add = [&](const std::vector<int64_t>& changed) {
+    Tensor copy = empty_strided_tensor(tensor.sizes(), tensor.strides(), tensor.dtype());
+    set_elements(copy, changed);
+    values.emplace_back(std::move(copy));
+  };
+  for (const size_t place : {size_t{0}, elements.size() - 1}) {
+    std::vector<int64_t> changed = elements;
+    changed[place] = extreme;
+    add(changed);
+  }
+  add(std::vector<int64_t>(elements.size(), extreme));
+  return values;
+}
+
+void try_extreme_elements(const Operator& op) {
+  for (const Sample& sample : op_samples().at(op.name()).calls) {
+    const Arguments given = arguments_of(op, sample);
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (!has_integers(given[i])) continue;
+      for (const int64_t extreme : extreme_integers()) {
+        for (const Value& value : with_elements(given[i].tensor(), extreme)) {
+          SCOPED_TRACE(fmt::format("{} with elements of {} at {}", sample.what,
+                                   op.schema().arguments[i].name, extreme));
+          Arguments arguments = given;
+          arguments[i] = value;
+          Arguments real = copied(arguments);
+          (void)outcome(op, real);
+          try_writing_forms(op, arguments);
+        }
       }
     }
   }
@@ -192,6 +276,14 @@ TEST_F(ExtremeArguments, AreRefusedOrGiveTheGeometryOfTheRule) {
   for (const Operator* op : operators_with_numbers()) {
     SCOPED_TRACE(op->name());
     try_extremes(*op);
+  }
+}
+
+TEST_F(ExtremeArguments, AsElementsOfIntegerTensorsAreRefusedOrTaken) {
+  for (const Operator* op : functional_operators()) {
+    if (!op_samples().contains(op->name())) continue;  // registration_test.cc reports this
+    SCOPED_TRACE(op->name());
+    try_extreme_elements(*op);
   }
 }
 

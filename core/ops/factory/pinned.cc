@@ -4,13 +4,14 @@
 #include "core/device/device_runtime.h"
 #include "core/device/pinned_allocator.h"
 #include "core/ops/factory/copy.h"
+#include "core/tensor/storage_extent.h"
 
 namespace lockstep {
 
 namespace {
 
 Tensor make_pinned(IntList sizes, IntList strides, DType dtype) {
-  const size_t bytes = static_cast<size_t>(count_elements(sizes)) * size_of(dtype);
+  const size_t bytes = storage_bytes("pin_memory", count_elements(sizes), dtype);
   return Tensor(make_ref<TensorImpl>(make_ref<Storage>(pinned_allocator().allocate(bytes), kCPU),
                                      sizes, strides, 0, dtype));
 }

@@ -1,6 +1,7 @@
 #include "core/ops/view/resize.h"
 
 #include "core/base/check.h"
+#include "core/base/checked_int.h"
 #include "core/dispatch/op.h"
 #include "core/ops/view/storage_bounds.h"
 #include "core/tensor/inference_tensor.h"
@@ -81,18 +82,10 @@ LS_OP(resize_, const Tensor&(const Tensor&, IntList, std::optional<MemoryFormat>
       const Dims strides =
           strides_in_format("resize_", format.value_or(MemoryFormat::kContiguous), sizes, sizes);
       const int64_t count = count_elements(sizes);
-      int64_t elements = 0;
-      int64_t bytes = 0;
-      const bool fits =
-          !__builtin_add_overflow(count, impl.offset, &elements) &&
-          !__builtin_mul_overflow(elements, static_cast<int64_t>(size_of(impl.dtype)), &bytes);
-      LS_CHECK(fits, OutOfMemoryError,
-               "[resize_] {} elements of {} are more bytes than an address can hold.", count,
-               to_string(impl.dtype));
+      const int64_t elements = (CheckedInt("resize_", count) + impl.offset).value();
+      const size_t bytes = storage_bytes("resize_", elements, impl.dtype);
       if (same_sizes && impl.strides == strides) return self;
-      if (count != 0 && static_cast<size_t>(bytes) > impl.storage->bytes()) {
-        impl.storage->resize(static_cast<size_t>(bytes));
-      }
+      if (count != 0 && bytes > impl.storage->bytes()) impl.storage->resize(bytes);
       impl.sizes = to_dims(sizes);
       impl.strides = strides;
       impl.refresh();
