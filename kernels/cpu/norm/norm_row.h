@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/parallel.h"
+#include "core/tensor/kernel_arguments.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/row_lanes.h"
 
