@@ -7,6 +7,7 @@
 #include "autograd/hooks.h"
 #include "autograd/saved_tensor_hooks.h"
 #include "autograd/vmap.h"
+#include "core/base/error.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/loss/loss.h"
 #include "core/ops/pointwise/pointwise.h"
