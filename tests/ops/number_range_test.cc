@@ -8,11 +8,13 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/dispatch/call_op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_round.h"
 #include "core/ops/random/random.h"
+#include "tests/conformance/elements.h"
 #include "tests/ops/op_samples.h"
 
 namespace lockstep {
@@ -88,6 +90,18 @@ TEST(NumberRange, OperatorsRefuseWhatTheResultCannotHold) {
   EXPECT_THROW(clamp(bytes, 0, 300), DTypeError);
   EXPECT_THROW(add(bytes, bytes, 300), DTypeError);
   EXPECT_NO_THROW(masked_fill(halves, flags({3}), -kInfinity));
+}
+
+TEST(NumberRange, NumbersThatAreOnlyComparedOrTakenAsFloatsNeedNotFit) {
+  const Tensor bytes = integers({3}, 1, 4, 1, DType::kU8);
+  EXPECT_EQ(elements_as<int64_t>(call_op("searchsorted.Scalar", {bytes, 300}))[0], 3);
+  EXPECT_EQ(elements_as<int64_t>(call_op("bucketize.Scalar", {300, bytes}))[0], 3);
+  EXPECT_FALSE(elements_as<int64_t>(call_op("eq.Scalar", {bytes, 300}))[0]);
+  for (const double element : elements_as<double>(call_op("xlogy.Scalar_Other", {bytes, -1}))) {
+    EXPECT_TRUE(std::isnan(element)) << element;
+  }
+  EXPECT_GT(elements_as<double>(call_op("xlogy.Scalar_Other", {bytes, 300}))[0], 0);
+  EXPECT_LE(elements_as<double>(call_op("xlogy.Scalar_Self", {-1, bytes}))[0], 0);
 }
 
 TEST(NumberRange, RandomRangesMustBeFiniteAndFitTheDtype) {

@@ -7,10 +7,10 @@
 #include "core/ops/batching.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
-#include "core/ops/pointwise/number_tensor.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_logic.h"
 #include "core/ops/pointwise/pointwise_rules.h"
+#include "core/ops/pointwise/promotion.h"
 #include "core/ops/pointwise/scaled.h"
 #include "core/tensor/number_range.h"
 
@@ -277,36 +277,45 @@ LS_OP(xlogy, Tensor(const Tensor&, const Tensor&),
     });
 Tensor xlogy(const Tensor& self, const Tensor& other) { return op_xlogy(self, other); }
 
+namespace {
+/// The number as the other operand of xlogy, whose result is floating also for integers: -1 has no
+/// logarithm though a uint8 would hold it as 255.
+Tensor xlogy_operand(const Scalar& number, const Tensor& other) {
+  const DType dtype = result_type(other, number);
+  return full({}, number, {is_floating(dtype) ? dtype : DType::kF32, other.device()});
+}
+}  // namespace
+
 LS_OP(xlogy_number, Tensor(const Tensor&, Scalar),
       "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor")
     .doc("self times the logarithm of a number, 0 where self is 0.")
     .composite([](const Tensor& self, Scalar other) {
-      return op_xlogy(self, number_tensor(other, self));
+      return op_xlogy(self, xlogy_operand(other, self));
     });
 LS_OP(xlogy_number_in_place, const Tensor&(const Tensor&, Scalar),
       "xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!)")
     .doc("xlogy by a number, written into self.")
     .composite([](const Tensor& self, Scalar other) -> const Tensor& {
-      return op_xlogy.in_place(self, number_tensor(other, self));
+      return op_xlogy.in_place(self, xlogy_operand(other, self));
     });
 LS_OP(xlogy_number_out, const Tensor&(const Tensor&, Scalar, const Tensor&),
       "xlogy.OutScalar_Other(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)")
     .doc("xlogy by a number, written into out.")
     .composite([](const Tensor& self, Scalar other, const Tensor& out) -> const Tensor& {
-      return op_xlogy.out(self, number_tensor(other, self), out);
+      return op_xlogy.out(self, xlogy_operand(other, self), out);
     });
 
 LS_OP(xlogy_of_number, Tensor(Scalar, const Tensor&),
       "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor")
     .doc("A number times log(other), 0 where the number is 0.")
     .composite([](Scalar self, const Tensor& other) {
-      return op_xlogy(number_tensor(self, other), other);
+      return op_xlogy(xlogy_operand(self, other), other);
     });
 LS_OP(xlogy_of_number_out, const Tensor&(Scalar, const Tensor&, const Tensor&),
       "xlogy.OutScalar_Self(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)")
     .doc("xlogy of a number, written into out.")
     .composite([](Scalar self, const Tensor& other, const Tensor& out) -> const Tensor& {
-      return op_xlogy.out(number_tensor(self, other), other, out);
+      return op_xlogy.out(xlogy_operand(self, other), other, out);
     });
 
 LS_OP(pow_tensors, Tensor(const Tensor&, const Tensor&),

@@ -6,6 +6,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/promotion.h"
 #include "core/ops/sort/sort.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep {
 
@@ -55,13 +56,20 @@ namespace {
 
 using Side = std::optional<std::string_view>;
 
-/// The sequence cast to the dtype in which it is compared with the number, e.g. integers with 2.5.
+/// The dtype in which the sequence is compared with the number: that of both, e.g. floating for
+/// integers and 2.5, or a wider one if it cannot hold the number.
+DType comparison_dtype(const Tensor& sequence, const Scalar& number) {
+  const DType dtype = result_type(sequence, number);
+  if (can_hold(dtype, number)) return dtype;
+  return is_floating(dtype) ? DType::kF64 : DType::kI64;
+}
+/// The sequence in that dtype.
 Tensor comparable(const Tensor& sequence, const Scalar& number) {
-  return sequence.to(result_type(sequence, number));
+  return sequence.to(comparison_dtype(sequence, number));
 }
 /// The number as a 0-d tensor of that dtype.
 Tensor as_value(const Scalar& number, const Tensor& sequence) {
-  return scalar_tensor(number, {result_type(sequence, number), sequence.device()});
+  return scalar_tensor(number, {comparison_dtype(sequence, number), sequence.device()});
 }
 
 void check_boundaries(const Tensor& boundaries) {
