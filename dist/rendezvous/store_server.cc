@@ -300,6 +300,8 @@ void StoreServer::State::post(int from, StoreMessage message) {
 
 void StoreServer::State::leave(StoreClient& client, uint64_t id) {
   const int rank = client.rank;
+  // Before the answer, after which this process may end if it is that of the rank.
+  tell_failure();
   clients.send(rank, {Kind::kAnswer, id, {static_cast<int64_t>(StoreStatus::kOk)}, {""}});
   clients.unbind_rank(client);
   // Ignore further messages.

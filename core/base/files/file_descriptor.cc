@@ -23,10 +23,15 @@ namespace {
 
 FileDescriptor::FileDescriptor(std::filesystem::path path, int flags, unsigned mode)
     : path_(std::move(path)) {
+  // O_NONBLOCK: opening a FIFO without a reader would wait for one. Writes may wait again.
   do {
-    fd_ = ::open(path_.c_str(), flags | O_CLOEXEC, mode);
+    fd_ = ::open(path_.c_str(), flags | O_CLOEXEC | O_NONBLOCK, mode);
   } while (fd_ < 0 && errno == EINTR);
   if (fd_ < 0) throw_errno("open", path_);
+  if (::fcntl(fd_, F_SETFL, flags & ~O_NONBLOCK) != 0) {
+    ::close(std::exchange(fd_, -1));
+    throw_errno("open", path_);
+  }
 }
 
 FileDescriptor::~FileDescriptor() {

@@ -13,7 +13,8 @@ namespace lockstep {
 /// writers that need them call `close()`. Not thread-safe.
 class FileDescriptor {
  public:
-  /// open(2) with `flags` (O_CLOEXEC is added) and, for O_CREAT, `mode`.
+  /// open(2) with `flags` (O_CLOEXEC is added) and, for O_CREAT, `mode`. Never waits: a FIFO
+  /// without a reader is an error.
   FileDescriptor(std::filesystem::path path, int flags, unsigned mode = 0644);
   ~FileDescriptor();
   FileDescriptor(const FileDescriptor&) = delete;

@@ -1,5 +1,6 @@
 #include "core/base/files/regular_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -8,8 +9,11 @@
 
 #include <array>
 #include <cstring>
+#include <span>
 
+#include "core/base/files/file_descriptor.h"
 #include "core/base/files/mapped_file.h"
+#include "core/base/owned_fd.h"
 #include "tests/core/base/temporary_directory.h"
 
 namespace lockstep {
@@ -87,6 +91,15 @@ TEST(FileName, StaysInItsFolder) {
     EXPECT_FALSE(is_file_name(name)) << name;
   }
   EXPECT_FALSE(is_file_name(std::string_view("a\0b", 3)));
+}
+
+TEST(FileDescriptor, DoesNotWaitForTheReaderOfAFifo) {
+  const TemporaryDirectory folder;
+  const std::filesystem::path fifo = folder / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_THROW(FileDescriptor(fifo, O_WRONLY), DataError);
+  const OwnedFd reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  FileDescriptor(fifo, O_WRONLY).write(std::as_bytes(std::span("x", 1)));
 }
 
 }  // namespace
