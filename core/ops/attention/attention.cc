@@ -5,6 +5,7 @@
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
 #include "core/ops/attention/attention_math.h"
+#include "core/ops/attention/heads_layout.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/norm/batching_layers.h"
@@ -55,19 +56,13 @@ void check_arguments(const Tensor& query, const Tensor& key, const Tensor& value
            to_string(scores), attn_mask->shape());
 }
 
-/// Strides of [B, H, T, D] stored as [B, T, H, D], so that transpose(1, 2) is row-major.
-Dims heads_inside(IntList sizes) {
-  return {sizes[1] * sizes[2] * sizes[3], sizes[3], sizes[1] * sizes[3], 1};
-}
-
 /// Spec of a gradient: the strides of `argument`, unless these have gaps (as in a slice of a joint
 /// projection of query, key and value).
 OutputSpec gradient_of(const Tensor& argument) {
   OutputSpec spec;
   spec.sizes = to_dims(argument.sizes());
   spec.dtype = argument.dtype();
-  const bool keeps = is_dense(argument.sizes(), argument.strides()) && argument.stride(-1) == 1;
-  spec.strides = keeps ? to_dims(argument.strides()) : heads_inside(argument.sizes());
+  spec.strides = heads_layout(argument);
   return spec;
 }
 
