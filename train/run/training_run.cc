@@ -126,7 +126,8 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   }
   // What a killed process left: its temporary files, and a removal that it had begun.
   remove_stale_partials(directory_.path());
-  if (resumption.from && !nothing_to_train_) {
+  // The last removal may have been interrupted, too; a run that has its model changes no more.
+  if (resumption.from && !is_finished()) {
     for (std::string& problem :
          remove_old_checkpoints(directory_.checkpoints(), settings_.retention)) {
       notes_.push_back(std::move(problem));
@@ -366,8 +367,12 @@ std::optional<OverlapReport> TrainingRun::report_overlap() {
   return report;
 }
 
+bool TrainingRun::is_finished() const {
+  return nothing_to_train_ && restored_weights_ && holds_model(directory_, *restored_weights_);
+}
+
 void TrainingRun::export_model() {
-  if (nothing_to_train_ && restored_weights_ && holds_model(directory_, *restored_weights_)) return;
+  if (is_finished()) return;
   train::export_model(trainer_.task(), directory_, trainer_.steps_done());
 }
 

@@ -122,6 +122,8 @@ class TrainingRun {
   /// Evaluates on all held-out data if that was not done yet, and writes the weights.
   void finish(RunSummary& summary, RunEnd end, const RunOptions& options);
   std::optional<OverlapReport> report_overlap();
+  /// Whether all steps are done and the run's directory holds the model of their end.
+  bool is_finished() const;
   void export_model();
 
   RunDirectory directory_;

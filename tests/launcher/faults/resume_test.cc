@@ -61,8 +61,9 @@ TEST_F(ResumeTest, ARunKilledAtAnyTimeGoesOnToTheSameBits) {
           fmt::format("timeout --foreground -s KILL {:.3f} '{}/lockstep' train run.txtpb --run-dir "
                       "{}",
                       seconds, LOCKSTEP_BIN_DIR, directory));
-      if (last.status != 137) break;
-      ++kills;
+      // 124: the program had ended by itself just before it was to be killed.
+      if (last.status != 137 && last.status != 124) break;
+      if (last.status == 137) ++kills;
     }
     ASSERT_EQ(last.status, 0) << last.errors;
     expect_identical("whole", directory);
