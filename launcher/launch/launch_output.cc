@@ -133,7 +133,10 @@ void LaunchOutput::note(const LaunchFailure& failure) {
 void LaunchOutput::follow_start(const StateLine& state) {
   all_registered_ = all_registered_ || state.all_registered;
   if (state.registered) registered_.insert(*state.registered);
-  if (state.ended && !ended_before_ && !registered_.contains(*state.ended)) {
+  // mpirun calls a rank that failed terminated, too, when the rest of its job ends.
+  if (state.failure) failed_.insert(state.failure->rank);
+  if (state.ended && !ended_before_ && !registered_.contains(*state.ended) &&
+      !failed_.contains(*state.ended)) {
     ended_before_ = state.ended;
   }
   if (start_is_broken_ || all_registered_ || registered_.empty() || !ended_before_) return;

@@ -90,6 +90,7 @@ class LaunchOutput {
   std::string first_kind_;
   bool all_registered_ = false;
   std::set<int> registered_;         ///< ranks that have come to MPI_Init
+  std::set<int> failed_;             ///< ranks that mpirun reported as failed
   std::optional<int> ended_before_;  ///< the first rank that ended with status 0 without
   bool start_is_broken_ = false;
 };

@@ -275,6 +275,10 @@ TEST(LaunchOutput, ARankThatEndsBeforeMpiWhileAnotherUsesItBreaksTheStart) {
   EXPECT_FALSE(said(
       {"PROC [[27,1],1] STATE NORMALLY TERMINATED", "PROC [[27,1],0] STATE NORMALLY TERMINATED"}))
       << "a program without MPI";
+  EXPECT_FALSE(said({"PROC [[27,1],0] STATE SYNC REGISTERED",
+                     "PROC [[27,1],1] STATE EXITED WITH NON-ZERO STATUS",
+                     "PROC [[27,1],1] STATE NORMALLY TERMINATED"}))
+      << "a rank that failed";
   EXPECT_FALSE(
       said({"PROC [[27,1],1] STATE SYNC REGISTERED", "PROC [[27,1],0] STATE SYNC REGISTERED",
             "PROC [[27,1],1] STATE NORMALLY TERMINATED"}));
