@@ -1,6 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 
 #include "core/tensor/kernel_arguments.h"
 
@@ -51,5 +54,27 @@ struct QkvHeads {
         key(qkv, heads, key_heads, width),
         value(qkv, heads + key_heads, key_heads, width) {}
 };
+
+/// The kernel of _flash_attention_of_qkv, which calls `kForward`, the one of
+/// _scaled_dot_product_flash_attention_for_cpu, with heads inside the projection.
+template <auto kForward>
+void forward_of_qkv(const Out& output, const Out& logsumexp, const In& qkv, int64_t heads,
+                    int64_t key_heads, bool is_causal, std::optional<double> scale) {
+  const QkvHeads at(qkv, heads, key_heads);
+  const HeadsOf out(output, 0, heads, at.width);
+  kForward(out.out(), logsumexp, at.query.in(), at.key.in(), at.value.in(), 0.0, is_causal, In(),
+           scale);
+}
+
+/// The kernel of _flash_attention_of_qkv_backward: calls `kBackward` likewise.
+template <auto kBackward>
+void backward_of_qkv(const Out& grad_qkv, const In& grad_out, const In& qkv, const In& out,
+                     const In& logsumexp, int64_t heads, int64_t key_heads, bool is_causal,
+                     std::optional<double> scale) {
+  const QkvHeads at(qkv, heads, key_heads), to(grad_qkv, heads, key_heads);
+  const HeadsOf result(out, 0, heads, at.width), grad_result(grad_out, 0, heads, at.width);
+  kBackward(to.query.out(), to.key.out(), to.value.out(), grad_result.in(), at.query.in(),
+            at.key.in(), at.value.in(), result.in(), logsumexp, 0.0, is_causal, In(), scale);
+}
 
 }  // namespace lockstep

@@ -53,7 +53,7 @@ double limit_seconds(const OperatorCost& cost, const MachinePeaks& peaks);
 std::string profile_table(const std::vector<OperatorCost>& costs, const MachinePeaks& peaks,
                           int64_t steps, double step_seconds, double least_share = 0.002);
 
-/// The same as one JSON object for each operator, without joining rows; ends in a line end.
+/// Returns the same as one JSON object for each operator, without joining rows; ends in a line end.
 std::string profile_json(const std::vector<OperatorCost>& costs, const MachinePeaks& peaks,
                          int64_t steps);
 

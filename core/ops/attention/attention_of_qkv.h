@@ -16,7 +16,7 @@ namespace lockstep {
 /// are written; slices of `qkv` would have three that are copied into one.
 Tensor attention_of_qkv(const Tensor& qkv, int64_t heads, int64_t key_heads, bool is_causal = false,
                         std::optional<double> scale = std::nullopt);
-/// The same, made of slices and scaled_dot_product_attention.
+/// Computes the same from slices and scaled_dot_product_attention.
 Tensor attention_of_qkv_reference(const Tensor& qkv, int64_t heads, int64_t key_heads,
                                   bool is_causal = false,
                                   std::optional<double> scale = std::nullopt);

@@ -14,11 +14,11 @@ namespace lockstep {
 /// of a joint projection gives the order of [B, T, H, D].
 Tensor rotary_embedding(const Tensor& input, const Tensor& cosine, const Tensor& sine,
                         bool inverse = false);
-/// The same in place.
+/// Turns the pairs of `input` itself.
 const Tensor& rotary_embedding_(const Tensor& input, const Tensor& cosine, const Tensor& sine,
                                 bool inverse = false);
 
-/// The same from slices, products and `cat`: the oracle of the kernels.
+/// Computes the same from slices, products and `cat`: the oracle of the kernels.
 Tensor rotary_embedding_reference(const Tensor& input, const Tensor& cosine, const Tensor& sine,
                                   bool inverse = false);
 

@@ -18,7 +18,7 @@ namespace lockstep {
 /// logits, and so does a first one without a reduction.
 Tensor linear_cross_entropy(const Tensor& input, const Tensor& weight, const Tensor& target,
                             Reduction reduction = Reduction::kMean, int64_t ignore_index = -100);
-/// The same, made of linear and cross_entropy_loss_reference: for testing.
+/// Computes the same from linear and cross_entropy_loss_reference: for testing.
 Tensor linear_cross_entropy_reference(const Tensor& input, const Tensor& weight,
                                       const Tensor& target, Reduction reduction = Reduction::kMean,
                                       int64_t ignore_index = -100);

@@ -62,7 +62,7 @@ std::tuple<Tensor, Tensor> fused_cross_entropy(const Tensor& self, const Tensor&
 Tensor fused_cross_entropy_backward(const Tensor& self, const Tensor& grad_output,
                                     const Tensor& target, const Tensor& logsumexp,
                                     Reduction reduction, int64_t ignore_index);
-/// The same, written over the logits.
+/// Writes the same gradient over the logits.
 const Tensor& fused_cross_entropy_backward_(const Tensor& self, const Tensor& grad_output,
                                             const Tensor& target, const Tensor& logsumexp,
                                             Reduction reduction, int64_t ignore_index);

@@ -58,28 +58,11 @@ void backward(const Out& grad_query, const Out& grad_key, const Out& grad_value,
   attention_backward(pass, multiplies_bf16(query.dtype));
 }
 
-void forward_of_qkv(const Out& output, const Out& logsumexp, const In& qkv, int64_t heads,
-                    int64_t key_heads, bool is_causal, std::optional<double> scale) {
-  const QkvHeads at(qkv, heads, key_heads);
-  const HeadsOf out(output, 0, heads, at.width);
-  forward(out.out(), logsumexp, at.query.in(), at.key.in(), at.value.in(), 0.0, is_causal, In(),
-          scale);
-}
-
-void backward_of_qkv(const Out& grad_qkv, const In& grad_out, const In& qkv, const In& out,
-                     const In& logsumexp, int64_t heads, int64_t key_heads, bool is_causal,
-                     std::optional<double> scale) {
-  const QkvHeads at(qkv, heads, key_heads), to(grad_qkv, heads, key_heads);
-  const HeadsOf result(out, 0, heads, at.width), grad_result(grad_out, 0, heads, at.width);
-  backward(to.query.out(), to.key.out(), to.value.out(), grad_result.in(), at.query.in(),
-           at.key.in(), at.value.in(), result.in(), logsumexp, 0.0, is_causal, In(), scale);
-}
-
 }  // namespace
 
 LS_KERNEL(CPU, "_scaled_dot_product_flash_attention_for_cpu", forward, Strides::kAny);
 LS_KERNEL(CPU, "_scaled_dot_product_flash_attention_for_cpu_backward", backward, Strides::kAny);
-LS_KERNEL(CPU, "_flash_attention_of_qkv", forward_of_qkv, Strides::kAny);
-LS_KERNEL(CPU, "_flash_attention_of_qkv_backward", backward_of_qkv, Strides::kAny);
+LS_KERNEL(CPU, "_flash_attention_of_qkv", forward_of_qkv<forward>, Strides::kAny);
+LS_KERNEL(CPU, "_flash_attention_of_qkv_backward", backward_of_qkv<backward>, Strides::kAny);
 
 }  // namespace lockstep::cpu
