@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "autograd/checkpoint.h"
-#include "core/base/current_scope.h"
 #include "core/ops/conv/conv.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/norm/batch_norm.h"
@@ -30,8 +29,12 @@ Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, Conv2dOptions options)
 }
 
 Tensor Conv2d::forward(const Tensor& x) const {
-  const ModuleScope scope(path());
-  return conv2d(x, weight, bias, {options_.stride}, {options_.padding}, {1}, options_.groups);
+  return run_forward(
+      [this](const Tensor& input) {
+        return conv2d(input, weight, bias, {options_.stride}, {options_.padding}, {1},
+                      options_.groups);
+      },
+      x);
 }
 
 BatchNorm2d::BatchNorm2d(int64_t width, double epsilon, double momentum)
@@ -44,7 +47,10 @@ BatchNorm2d::BatchNorm2d(int64_t width, double epsilon, double momentum)
       momentum_(momentum) {}
 
 Tensor BatchNorm2d::forward(const Tensor& x) const {
-  const ModuleScope scope(path());
+  return run_forward([this](const Tensor& input) { return run(input); }, x);
+}
+
+Tensor BatchNorm2d::run(const Tensor& x) const {
   if (!is_training()) {
     return batch_norm(x, weight, bias, running_mean, running_var, false, momentum_, epsilon_);
   }

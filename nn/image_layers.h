@@ -58,6 +58,7 @@ class BatchNorm2d : public Module {
   Tensor num_batches_tracked;  ///< int64, 0-d
 
  private:
+  Tensor run(const Tensor& x) const;
   Tensor normalise(const Tensor& x, const Tensor& mean, const Tensor& var) const;
   Tensor forward_logged(const Tensor& x, StatisticsLog& log) const;
 

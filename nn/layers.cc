@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "autograd/autocast.h"
-#include "core/base/current_scope.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/index/index.h"
 #include "core/ops/matmul/matmul.h"
@@ -48,31 +47,32 @@ Linear::Linear(int64_t in, int64_t out, bool with_bias, Init init)
 }
 
 Tensor Linear::forward(const Tensor& x) const {
-  const ModuleScope scope(path());
-  return linear(x, weight, bias);
+  return run_forward([this](const Tensor& input) { return linear(input, weight, bias); }, x);
 }
 
 Tensor Linear::forward_onto(const Tensor& residual, const Tensor& x) const {
-  const ModuleScope scope(path());
-  return linear_add(residual, x, weight, bias);
+  return run_forward([this](const Tensor& onto,
+                            const Tensor& input) { return linear_add(onto, input, weight, bias); },
+                     residual, x);
 }
 
 Gelu Linear::forward_gelu(const Tensor& x) const {
-  const ModuleScope scope(path());
-  return linear_gelu(x, weight, bias);
+  return run_forward([this](const Tensor& input) { return linear_gelu(input, weight, bias); }, x);
 }
 
 Tensor Linear::forward_of_gelu(const Gelu& x, OptionalTensor residual) const {
-  const ModuleScope scope(path());
-  return linear_of_gelu(x, weight, bias, residual);
+  return run_forward(
+      [&](const Tensor& value, const Tensor& of) {
+        return linear_of_gelu({value, of}, weight, bias, residual);
+      },
+      x.value, x.of);
 }
 
 Embedding::Embedding(int64_t count, int64_t width, Init init)
     : weight(register_parameter("weight", normal({count, width}, init))) {}
 
 Tensor Embedding::forward(const Tensor& ids) const {
-  const ModuleScope scope(path());
-  return embedding(weight, ids);
+  return run_forward([this](const Tensor& input) { return embedding(weight, input); }, ids);
 }
 
 LayerNorm::LayerNorm(int64_t width, double epsilon)
@@ -81,28 +81,41 @@ LayerNorm::LayerNorm(int64_t width, double epsilon)
       epsilon_(epsilon) {}
 
 Tensor LayerNorm::forward(const Tensor& x) const {
-  const ModuleScope scope(path());
-  return layer_norm_of_stream(x, weight.sizes(), weight, bias, epsilon_, dtype_of_readers(x));
+  return run_forward(
+      [this](const Tensor& input) {
+        return layer_norm_of_stream(input, weight.sizes(), weight, bias, epsilon_,
+                                    dtype_of_readers(input));
+      },
+      x);
 }
 
 NormedSum LayerNorm::forward_onto(const Tensor& residual, const Tensor& branch) const {
-  const ModuleScope scope(path());
-  return layer_norm_of_sum(residual, branch, weight.sizes(), weight, bias, epsilon_,
-                           dtype_of_readers(residual));
+  return run_forward(
+      [this](const Tensor& stream, const Tensor& added) {
+        return layer_norm_of_sum(stream, added, weight.sizes(), weight, bias, epsilon_,
+                                 dtype_of_readers(stream));
+      },
+      residual, branch);
 }
 
 RMSNorm::RMSNorm(int64_t width, double epsilon)
     : weight(register_parameter("weight", ones({width}))), epsilon_(epsilon) {}
 
 Tensor RMSNorm::forward(const Tensor& x) const {
-  const ModuleScope scope(path());
-  return rms_norm_of_stream(x, weight.sizes(), weight, epsilon_, dtype_of_readers(x));
+  return run_forward(
+      [this](const Tensor& input) {
+        return rms_norm_of_stream(input, weight.sizes(), weight, epsilon_, dtype_of_readers(input));
+      },
+      x);
 }
 
 NormedSum RMSNorm::forward_onto(const Tensor& residual, const Tensor& branch) const {
-  const ModuleScope scope(path());
-  return rms_norm_of_sum(residual, branch, weight.sizes(), weight, epsilon_,
-                         dtype_of_readers(residual));
+  return run_forward(
+      [this](const Tensor& stream, const Tensor& added) {
+        return rms_norm_of_sum(stream, added, weight.sizes(), weight, epsilon_,
+                               dtype_of_readers(stream));
+      },
+      residual, branch);
 }
 
 }  // namespace lockstep::nn

@@ -79,6 +79,59 @@ void Module::for_each(const std::function<void(Module&)>& visit) {
   for (const Child& child : children_) child.module->for_each(visit);
 }
 
+ForwardHooks& Module::hooks() const {
+  if (!hooks_) hooks_ = make_ref<ForwardHooks>();
+  return *hooks_;
+}
+
+ForwardHookHandle Module::register_forward_pre_hook(ForwardPreHook hook) const {
+  const uint64_t id = hooks().next_id++;
+  hooks_->before.add(id, std::move(hook));
+  return {hooks_, id};
+}
+
+ForwardHookHandle Module::register_forward_hook(ForwardHook hook) const {
+  const uint64_t id = hooks().next_id++;
+  hooks_->after.add(id, std::move(hook));
+  return {hooks_, id};
+}
+
+void ForwardHookHandle::remove() {
+  if (!hooks_) return;
+  hooks_->before.remove(id_);
+  hooks_->after.remove(id_);
+  hooks_ = {};
+}
+
+namespace {
+
+void check_replaced(const Module& module, std::span<const Tensor> tensors, const char* what) {
+  for (const Tensor& each : tensors) {
+    LS_CHECK(
+        each.defined(), AutogradError,
+        "[module] a forward hook of \"{}\" replaced an {} by an undefined tensor: expected one "
+        "with values.",
+        module.path(), what);
+  }
+}
+
+}  // namespace
+
+void Module::call_pre_hooks(std::span<Tensor> inputs) const {
+  if (hooks_->before.empty()) return;
+  hooks_->before.each([&](const ForwardPreHook& hook) { hook(*this, inputs); });
+  check_replaced(*this, inputs, "input");
+}
+
+void Module::call_hooks(std::span<const Tensor> inputs, std::span<Tensor* const> outputs) const {
+  if (hooks_->after.empty()) return;
+  std::vector<Tensor> results;
+  for (const Tensor* each : outputs) results.push_back(*each);
+  hooks_->after.each([&](const ForwardHook& hook) { hook(*this, inputs, results); });
+  check_replaced(*this, results, "output");
+  for (size_t i = 0; i < results.size(); ++i) *outputs[i] = std::move(results[i]);
+}
+
 void Module::log_statistics(StatisticsLog* log) {
   statistics_log_ = log;
   for (const Child& child : children_) child.module->log_statistics(log);

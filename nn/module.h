@@ -1,11 +1,15 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "core/base/current_scope.h"
 #include "core/tensor/tensor.h"
+#include "nn/forward_hooks.h"
 
 namespace lockstep::nn {
 
@@ -65,11 +69,34 @@ class Module {
   /// Calls `visit` with this module and all below, in the order of registration.
   void for_each(const std::function<void(Module&)>& visit);
 
+  // Forward hooks run on the thread that calls forward, in the order they were added, also when an
+  // activation checkpoint recomputes the pass (autograd/checkpoint.h: is_recomputing()). An
+  // exception of a hook reaches the caller of forward; so does AutogradError if a hook replaces a
+  // tensor by an undefined one. Hooks of a language model run around `features`.
+
+  /// Calls `hook` before each forward pass of this module.
+  ForwardHookHandle register_forward_pre_hook(ForwardPreHook hook) const;
+  /// Calls `hook` after each forward pass of this module.
+  ForwardHookHandle register_forward_hook(ForwardHook hook) const;
+
   /// Makes forward passes in training write their statistics to `log` instead of updating the
   /// running ones; null turns that off. Called by StatisticsLog (nn/statistics_log.h).
   void log_statistics(StatisticsLog* log);
 
  protected:
+  /// Returns body(inputs...), a tensor or a struct of two: every forward pass of a module is such a
+  /// call. Attributes memory to the module and calls its hooks.
+  template <class Body, class... Inputs>
+  auto run_forward(const Body& body, const Inputs&... inputs) const {
+    const ModuleScope scope(path_);
+    if (!hooks_) [[likely]]
+      return body(inputs...);
+    std::array<Tensor, sizeof...(Inputs)> given{inputs...};
+    call_pre_hooks(given);
+    auto result = std::apply(body, given);
+    call_hooks(given, outputs_of(result));
+    return result;
+  }
   /// Makes `tensor` a parameter, which requires grad.
   Tensor register_parameter(std::string_view name, Tensor tensor);
   /// Makes `tensor` a buffer. Throws AutogradError if it requires grad. A buffer that forward
@@ -82,6 +109,10 @@ class Module {
 
  private:
   using Tensors = std::vector<NamedParameter>;
+  void call_pre_hooks(std::span<Tensor> inputs) const;
+  void call_hooks(std::span<const Tensor> inputs, std::span<Tensor* const> outputs) const;
+  /// The hooks, which are made when the first is added.
+  ForwardHooks& hooks() const;
   /// Adds the tensors of member `own` of this module and of all modules below to `found`.
   void collect(Tensors Module::*own, const std::string& prefix, Tensors& found) const;
   /// Prepends `prefix` to the paths of this module and of all modules below.
@@ -97,6 +128,7 @@ class Module {
   std::string path_;
   bool training_ = true;
   StatisticsLog* statistics_log_ = nullptr;
+  mutable Ref<ForwardHooks> hooks_;  ///< null if there never was one
 };
 
 }  // namespace lockstep::nn

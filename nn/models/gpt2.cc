@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
-#include "core/base/current_scope.h"
 #include "core/ops/attention/attention.h"
 #include "core/ops/attention/attention_of_qkv.h"
 #include "core/ops/factory/factory.h"
@@ -55,7 +54,10 @@ Tensor Gpt2Block::attention(const Tensor& x, KvCache* cache, int64_t layer) {
 }
 
 Tensor Gpt2Block::forward(const Tensor& x, KvCache* cache, int64_t layer) {
-  const ModuleScope scope(path());
+  return run_forward([&](const Tensor& input) { return run(input, cache, layer); }, x);
+}
+
+Tensor Gpt2Block::run(const Tensor& x, KvCache* cache, int64_t layer) {
   const bool drops = is_training() && dropout_ > 0;
   const Tensor mixed = attn_c_proj.forward(attention(ln_1.forward(x), cache, layer));
   const auto [normed, middle] = ln_2.forward_onto(x, dropout(mixed, dropout_, drops));
@@ -79,6 +81,10 @@ Gpt2::Gpt2(const Gpt2Options& options)
 }
 
 Tensor Gpt2::features(const Tensor& tokens, KvCache* cache) {
+  return run_forward([&](const Tensor& input) { return run(input, cache); }, tokens);
+}
+
+Tensor Gpt2::run(const Tensor& tokens, KvCache* cache) {
   const int64_t past = cache != nullptr ? cache->length() : 0;
   const int64_t length = tokens.size(1);
   LS_CHECK(past + length <= options_.context_length, ShapeError,

@@ -34,6 +34,7 @@ class Gpt2Block : public Module {
   Linear mlp_c_proj;
 
  private:
+  Tensor run(const Tensor& x, KvCache* cache, int64_t layer);
   /// The input of attn_c_proj: the attention's result for all heads, concatenated.
   Tensor attention(const Tensor& x, KvCache* cache, int64_t layer);
 
@@ -46,6 +47,7 @@ class Gpt2 final : public LanguageModel {
   explicit Gpt2(const Gpt2Options& options);
 
   Tensor features(const Tensor& tokens, KvCache* cache = nullptr) override;
+  std::vector<Module*> sequence() const override { return modules_of(h); }
   const Tensor& classifier() const override { return wte.weight; }
   int64_t vocabulary() const override { return options_.vocabulary; }
   int64_t context_length() const override { return options_.context_length; }
@@ -61,6 +63,8 @@ class Gpt2 final : public LanguageModel {
   LayerNorm ln_f;
 
  private:
+  Tensor run(const Tensor& tokens, KvCache* cache);
+
   Gpt2Options options_;
 };
 

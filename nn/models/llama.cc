@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
-#include "core/base/current_scope.h"
 #include "core/ops/attention/attention.h"
 #include "core/ops/attention/rotary.h"
 #include "core/ops/matmul/matmul.h"
@@ -89,7 +88,12 @@ Tensor LlamaBlock::attention(const Tensor& x, const Tensor& cosine, const Tensor
 
 Tensor LlamaBlock::forward(const Tensor& x, const Tensor& cosine, const Tensor& sine,
                            KvCache* cache, int64_t layer) {
-  const ModuleScope scope(path());
+  return run_forward([&](const Tensor& input) { return run(input, cosine, sine, cache, layer); },
+                     x);
+}
+
+Tensor LlamaBlock::run(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
+                       int64_t layer) {
   const Tensor mixed = attention(input_layernorm.forward(x), cosine, sine, cache, layer);
   const auto [normed, middle] = post_attention_layernorm.forward_onto(x, o_proj.forward(mixed));
   const Tensor hidden = swiglu(gate_proj.forward(normed), up_proj.forward(normed));
@@ -115,6 +119,10 @@ Llama::Llama(const LlamaOptions& options)
 }
 
 Tensor Llama::features(const Tensor& tokens, KvCache* cache) {
+  return run_forward([&](const Tensor& input) { return run(input, cache); }, tokens);
+}
+
+Tensor Llama::run(const Tensor& tokens, KvCache* cache) {
   const int64_t past = cache != nullptr ? cache->length() : 0;
   const int64_t length = tokens.size(1);
   LS_CHECK(past + length <= options_.context_length, ShapeError,

@@ -44,6 +44,8 @@ class LlamaBlock : public Module {
   Linear down_proj;
 
  private:
+  Tensor run(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
+             int64_t layer);
   /// The input of o_proj: the attention's result for all heads, concatenated.
   Tensor attention(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
                    int64_t layer);
@@ -57,6 +59,7 @@ class Llama final : public LanguageModel {
   explicit Llama(const LlamaOptions& options);
 
   Tensor features(const Tensor& tokens, KvCache* cache = nullptr) override;
+  std::vector<Module*> sequence() const override { return modules_of(blocks); }
   const Tensor& classifier() const override {
     return lm_head ? lm_head->weight : embed_tokens.weight;
   }
@@ -73,6 +76,8 @@ class Llama final : public LanguageModel {
   std::unique_ptr<Linear> lm_head;  ///< null when tied to embed_tokens
 
  private:
+  Tensor run(const Tensor& tokens, KvCache* cache);
+
   LlamaOptions options_;
   Tensor cosine_;  ///< [context_length, depth / 2]
   Tensor sine_;

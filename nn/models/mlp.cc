@@ -20,6 +20,10 @@ Mlp::Mlp(const MlpOptions& options) : options_(options) {
 }
 
 Tensor Mlp::forward(const Tensor& inputs) {
+  return run_forward([this](const Tensor& samples) { return run(samples); }, inputs);
+}
+
+Tensor Mlp::run(const Tensor& inputs) {
   LS_CHECK(inputs.dim() == 2 && inputs.size(1) == options_.inputs, ShapeError,
            "[mlp] expected samples [batch, {}], got {}.", options_.inputs, inputs.shape());
   const Tensor x = run_blocks(

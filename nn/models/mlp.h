@@ -32,6 +32,7 @@ class Mlp final : public Classifier {
   explicit Mlp(const MlpOptions& options);
 
   Tensor forward(const Tensor& inputs) override;
+  std::vector<Module*> sequence() const override { return modules_of(layers); }
   std::vector<int64_t> input_shape() const override { return {options_.inputs}; }
   int64_t classes() const override { return options_.classes; }
   double forward_flops() const override;
@@ -39,6 +40,7 @@ class Mlp final : public Classifier {
   std::vector<std::unique_ptr<Linear>> layers;
 
  private:
+  Tensor run(const Tensor& inputs);
   Tensor activate(const Tensor& x) const;
 
   MlpOptions options_;

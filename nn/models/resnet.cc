@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "core/base/current_scope.h"
 #include "core/ops/image/pool.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
@@ -53,7 +52,10 @@ BasicBlock::BasicBlock(int64_t in, int64_t out, int64_t stride)
 }
 
 Tensor BasicBlock::forward(const Tensor& x) {
-  const ModuleScope scope(path());
+  return run_forward([this](const Tensor& input) { return run(input); }, x);
+}
+
+Tensor BasicBlock::run(const Tensor& x) {
   const Tensor skip = downsample_conv ? downsample_norm->forward(downsample_conv->forward(x)) : x;
   const Tensor middle = relu(bn1.forward(conv1.forward(x)));
   return relu(bn2.forward(conv2.forward(middle)) + skip);
@@ -81,6 +83,18 @@ Resnet::Resnet(const ResnetOptions& options)
 }
 
 Tensor Resnet::forward(const Tensor& inputs) {
+  return run_forward([this](const Tensor& images) { return run(images); }, inputs);
+}
+
+std::vector<Module*> Resnet::sequence() const {
+  std::vector<Module*> blocks;
+  for (const auto& stage : stages) {
+    for (const auto& block : stage) blocks.push_back(block.get());
+  }
+  return blocks;
+}
+
+Tensor Resnet::run(const Tensor& inputs) {
   const std::vector<int64_t> shape = input_shape();
   LS_CHECK(inputs.dim() == 4 && same(inputs.sizes().subspan(1), shape), ShapeError,
            "[resnet] expected images [batch, {}, {}, {}], got {}.", shape[0], shape[1], shape[2],

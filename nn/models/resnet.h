@@ -41,6 +41,9 @@ class BasicBlock : public Module {
   BatchNorm2d bn2;
   std::unique_ptr<Conv2d> downsample_conv;  ///< null if the shape does not change
   std::unique_ptr<BatchNorm2d> downsample_norm;
+
+ private:
+  Tensor run(const Tensor& x);
 };
 
 /// Names are torchvision's: conv1, bn1, layer1.0.conv1, ..., layer2.0.downsample.0, ..., fc.
@@ -49,6 +52,7 @@ class Resnet final : public Classifier {
   explicit Resnet(const ResnetOptions& options);
 
   Tensor forward(const Tensor& inputs) override;
+  std::vector<Module*> sequence() const override;
   std::vector<int64_t> input_shape() const override {
     return {options_.channels, options_.height, options_.width};
   }
@@ -61,6 +65,8 @@ class Resnet final : public Classifier {
   Linear fc;
 
  private:
+  Tensor run(const Tensor& inputs);
+
   ResnetOptions options_;
 };
 
