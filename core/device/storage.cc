@@ -1,6 +1,7 @@
 #include "core/tensor/storage.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/device/transfer.h"
@@ -17,6 +18,23 @@ void Storage::record_use(const Stream& stream) const {
   recorded_.store(true, std::memory_order_relaxed);
   if (parent_) return parent_->record_use(stream);
   if (block_.owner != nullptr) block_.owner->record_use(block_, stream);
+}
+
+void Storage::place_window(Ref<Storage> parent, size_t offset) noexcept {
+  parent_ = std::move(parent);
+  block_ = {parent_->place(offset), bytes_, nullptr, nullptr};
+}
+
+void Storage::take_window_away(const std::string& why) {
+  if (!why_away_) why_away_ = std::make_unique<const std::string>(why);
+  block_ = {nullptr, bytes_, nullptr, nullptr};
+  parent_ = {};
+}
+
+void* Storage::no_address() const {
+  LS_CHECK(!why_away_ || bytes_ == 0 || device_.type == DeviceType::kMeta, DeviceError, "{}",
+           *why_away_);
+  return nullptr;
 }
 
 void Storage::resize(size_t bytes) {

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
+#include <string>
 
 #include "core/base/object_pool.h"
 #include "core/base/ref.h"
@@ -45,6 +47,18 @@ class Storage : public RefCounted, public Pooled<Storage> {
   /// The arena that this is a window of; null if it is none.
   const Storage* parent() const noexcept { return parent_.get(); }
 
+  /// Makes this window, and with it all tensors and views over it, one of `parent` that starts
+  /// `offset` bytes into it. The caller vouches for the contents: the version stays. For memory that
+  /// comes and goes while a graph refers to it: sharded parameters. Not thread-safe.
+  void place_window(Ref<Storage> parent, size_t offset) noexcept;
+  /// Leaves this window without memory, so that what it was part of can be freed. Until it is placed
+  /// again its size and device are as before, and asking for an element's address throws DeviceError
+  /// with the text `why`.
+  void take_window_away(const std::string& why);
+  /// Called where there is no address: null if there is no memory because there are no elements or
+  /// the device is meta. Throws DeviceError if the window was taken away.
+  void* no_address() const;
+
   /// Number of in-place changes so far, through any view.
   uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
@@ -76,6 +90,7 @@ class Storage : public RefCounted, public Pooled<Storage> {
   std::atomic<uint32_t> version_{0};
   mutable std::atomic<bool> recorded_{false};
   Ref<Storage> parent_;
+  std::unique_ptr<const std::string> why_away_;  ///< set once the window has been taken away
 };
 
 }  // namespace lockstep

@@ -74,10 +74,13 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
   std::unique_ptr<AutogradMeta> autograd;
   std::unique_ptr<BatchMeta> batch;  ///< set together with Key::kVmap
 
-  /// Address of the first element; null if there is no memory (meta, no elements).
-  void* data() const noexcept {
+  /// Address of the first element; null if there is no memory (meta, no elements). Throws
+  /// DeviceError while the memory is elsewhere (Storage::take_window_away).
+  void* data() const {
     std::byte* start = static_cast<std::byte*>(storage->data());
-    return start == nullptr ? nullptr : start + offset * static_cast<int64_t>(size_of(dtype));
+    if (start == nullptr) [[unlikely]]
+      return storage->no_address();
+    return start + offset * static_cast<int64_t>(size_of(dtype));
   }
   uint32_t version() const noexcept { return storage->version() + version_offset; }
   /// Recomputes `numel` and `contiguous` after sizes or strides changed.

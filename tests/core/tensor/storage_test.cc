@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "core/tensor/tensor.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {
@@ -52,6 +53,38 @@ TEST(Storage, AWindowOfAMetaArenaHasNoAddressEither) {
   EXPECT_EQ(window.data(), nullptr);
   EXPECT_EQ(window.bytes(), 512u);
   EXPECT_EQ(window.device(), kMeta);
+}
+
+TEST(Storage, AWindowThatIsPlacedAgainMovesEveryTensorOverIt) {
+  const Ref<Storage> first = make_ref<Storage>(size_t{4096}, kCPU);
+  const Ref<Storage> second = make_ref<Storage>(size_t{4096}, kCPU);
+  const Ref<Storage> window = make_ref<Storage>(first, size_t{1024}, size_t{512});
+  const Tensor tensor(make_ref<TensorImpl>(window, IntList{128}, 128, DType::kF32));
+  const Tensor view = alias_tensor(tensor, {64}, {1}, 64, DType::kF32, true);
+  window->bump_version();
+  window->place_window(second, 512);
+  std::byte* const start = static_cast<std::byte*>(second->data());
+  EXPECT_EQ(tensor.data(), start + 512);
+  EXPECT_EQ(view.data(), start + 512 + 64 * sizeof(float));
+  EXPECT_EQ(window->version(), 1u) << "the caller says when contents change";
+}
+
+TEST(Storage, AWindowThatWasTakenAwayFreesItsArenaAndSaysWhyItHasNoAddress) {
+  const int64_t before = allocated();
+  Ref<Storage> arena = make_ref<Storage>(size_t{4096}, kCPU);
+  const Ref<Storage> window = make_ref<Storage>(arena, size_t{0}, size_t{512});
+  const Tensor tensor(make_ref<TensorImpl>(window, IntList{128}, 128, DType::kF32));
+  window->take_window_away("[test] it is elsewhere.");
+  arena.reset();
+  EXPECT_EQ(allocated(), before);
+  EXPECT_EQ(tensor.numel(), 128);
+  EXPECT_EQ(tensor.device(), kCPU);
+  expect_error<DeviceError>([&] { (void)tensor.data(); }, "[test] it is elsewhere.");
+  expect_error<DeviceError>([&] { (void)tensor.sum(); }, "[test] it is elsewhere.");
+
+  arena = make_ref<Storage>(size_t{4096}, kCPU);
+  window->place_window(arena, 0);
+  EXPECT_EQ(tensor.data(), arena->data());
 }
 
 TEST(Storage, AWindowCannotBeResized) {
