@@ -37,7 +37,7 @@ struct Operation {
   /// all_to_all: number of elements to and from each rank.
   std::vector<int64_t> send_counts;
   std::vector<int64_t> receive_counts;
-  /// all_reduce over leaves: distance in bytes between the sums of this rank's subtrees in `input`.
+  /// Reductions over leaves: distance in bytes between the sums of this rank's subtrees in `input`.
   uint64_t input_stride = 0;
   const void* input = nullptr;
   /// May be `input` in all_reduce, broadcast and reduce. This rank's part of all_gather's output

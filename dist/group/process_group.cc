@@ -191,26 +191,38 @@ Work ProcessGroup::broadcast(std::span<const Tensor> tensors, int root,
 
 Work ProcessGroup::tree_all_reduce(const Tensor& output, const Tensor& sums, int64_t leaves,
                                    const CollectiveOptions& options) {
-  constexpr const char* kOp = "tree_all_reduce";
+  return tree_reduction(OpKind::kAllReduce, output, sums, leaves, options);
+}
+
+Work ProcessGroup::tree_reduce_scatter(const Tensor& output, const Tensor& sums, int64_t leaves,
+                                       const CollectiveOptions& options) {
+  return tree_reduction(OpKind::kReduceScatter, output, sums, leaves, options);
+}
+
+Work ProcessGroup::tree_reduction(OpKind kind, const Tensor& output, const Tensor& sums,
+                                  int64_t leaves, const CollectiveOptions& options) {
+  const bool scatters = kind == OpKind::kReduceScatter;
+  const char* const op = scatters ? "tree_reduce_scatter" : "tree_all_reduce";
   LS_CHECK(leaves >= size() && leaves <= kMostLeaves, DistError,
-           "[{}] leaves: expected {} to {}, at least one for each rank, got {}.", kOp, size(),
+           "[{}] leaves: expected {} to {}, at least one for each rank, got {}.", op, size(),
            kMostLeaves, leaves);
   const size_t rows = subtrees(leaves_of_rank(leaves, rank(), size())).size();
   LS_CHECK(sums.defined() && sums.dim() >= 1 && static_cast<size_t>(sums.size(0)) == rows,
            ShapeError,
            "[{}] sums: expected {} rows, one for each subtree of this rank's leaves, got sizes {}.",
-           kOp, rows, sums.defined() ? to_string(sums.sizes()) : "of no tensor");
-  check_pair(kOp, output, sums.select(0, 0));
-  LS_CHECK(output.numel() * static_cast<int64_t>(rows) == sums.numel(), ShapeError,
-           "[{}] sums: expected rows of {} elements, as many as the output has, got sizes {}.", kOp,
+           op, rows, sums.defined() ? to_string(sums.sizes()) : "of no tensor");
+  check_pair(op, output, sums.select(0, 0));
+  const int64_t row = output.numel() * (scatters ? size() : 1);
+  LS_CHECK(row * static_cast<int64_t>(rows) == sums.numel(), ShapeError,
+           "[{}] sums: expected rows of {} elements for an output of {}, got sizes {}.", op, row,
            output.numel(), sums.shape());
   LS_CHECK(size_of(output.dtype()) != 2 || !is_floating(output.dtype()), DTypeError,
            "[{}] sums of {} would be rounded between the leaves of one rank, and not between those "
            "of two: expected float32 or float64. Convert first.",
-           kOp, lockstep::name(output.dtype()));
-  check_reduction(kOp, output.dtype(), {});
+           op, lockstep::name(output.dtype()));
+  check_reduction(op, output.dtype(), {});
   Call call(*this, options);
-  Operation each = operation(OpKind::kAllReduce, output, sums, output.numel());
+  Operation each = operation(kind, output, sums, output.numel());
   each.reduction.leaves = static_cast<int32_t>(leaves);
   each.input_stride = static_cast<uint64_t>(sums.stride(0)) * size_of(sums.dtype());
   call.add(std::move(each), output, sums);

@@ -61,6 +61,11 @@ class ProcessGroup {
   /// and integers; at least as many leaves as ranks.
   Work tree_all_reduce(const Tensor& output, const Tensor& sums, int64_t leaves,
                        const CollectiveOptions& options = {});
+  /// The part of tree_all_reduce's result that is this rank's: `output` is part number `rank()` of
+  /// size() equal parts of it. Rows of `sums` have size() times output's elements; `output` may be
+  /// this rank's part of one of them.
+  Work tree_reduce_scatter(const Tensor& output, const Tensor& sums, int64_t leaves,
+                           const CollectiveOptions& options = {});
   /// Writes to `output` the reduction over all ranks of part number `rank()` of `input`. `input`
   /// holds size() parts of output's size, one after another.
   Work reduce_scatter(const Tensor& output, const Tensor& input, const Reduction& reduction = {},
@@ -130,6 +135,8 @@ class ProcessGroup {
 
  private:
   class Call;
+  Work tree_reduction(OpKind kind, const Tensor& output, const Tensor& sums, int64_t leaves,
+                      const CollectiveOptions& options);
 
   int rank_;
   int size_;

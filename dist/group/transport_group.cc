@@ -35,18 +35,18 @@ void note_uses(const Stream& stream, const Operation& operation, int rank, int s
   const auto total = [](const std::vector<int64_t>& counts) {
     return std::accumulate(counts.begin(), counts.end(), int64_t{0});
   };
-  switch (operation.kind) {
-    case OpKind::kAllReduce: {
-      if (operation.reduction.leaves > 0) {
-        const auto* row = static_cast<const std::byte*>(operation.input);
-        const auto own = leaves_of_rank(operation.reduction.leaves, rank, size);
-        for (size_t rows = subtrees(own).size(); rows > 0; --rows) {
-          use(row, operation.count, false);
-          row += operation.input_stride;
-        }
-      }
-      return writes(operation.count);
+  const auto reads_sums = [&](int64_t count) {
+    const auto* row = static_cast<const std::byte*>(operation.input);
+    const auto own = leaves_of_rank(operation.reduction.leaves, rank, size);
+    for (size_t rows = subtrees(own).size(); rows > 0; --rows) {
+      use(row, count, false);
+      row += operation.input_stride;
     }
+  };
+  switch (operation.kind) {
+    case OpKind::kAllReduce:
+      if (operation.reduction.leaves > 0) reads_sums(operation.count);
+      return writes(operation.count);
     case OpKind::kReceive:
       return writes(operation.count);
     case OpKind::kSend:
@@ -56,7 +56,11 @@ void note_uses(const Stream& stream, const Operation& operation, int rank, int s
     case OpKind::kReduce:
       return rank == operation.root ? writes(operation.count) : reads(operation.count);
     case OpKind::kReduceScatter:
-      reads(operation.count * size);
+      if (operation.reduction.leaves > 0) {
+        reads_sums(operation.count * size);
+      } else {
+        reads(operation.count * size);
+      }
       return writes(operation.count);
     case OpKind::kAllGather:
       reads(operation.count);

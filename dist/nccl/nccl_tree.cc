@@ -24,7 +24,7 @@ NcclTree::NcclTree(const Operation& operation, const Tensor& output, const Tenso
                    int size)
     : operation_(operation), rank_(rank), size_(size), output_(output.view({operation.count})) {
   for (int64_t row = 0; row < sums.size(0); ++row) {
-    sums_.push_back(select(sums, 0, row).view({operation.count}));
+    sums_.push_back(select(sums, 0, row).view({total()}));
   }
   rows_.push_back(0);
   for (int each = 0; each < size; ++each) {
@@ -85,13 +85,14 @@ void NcclTree::add_up() const {
       }
     }
   }
-  const Tensor result = slice(output_, 0, first(rank_), first(rank_) + part(rank_));
+  const Tensor result =
+      scatters() ? output_ : slice(output_, 0, first(rank_), first(rank_) + part(rank_));
   if (result.data() != stack.front().value.data()) result.copy_(stack.front().value);
 }
 
 std::vector<Operation> NcclTree::gather() const {
   std::vector<Operation> operations;
-  for (int root = 0; root < size_ && size_ > 1; ++root) {
+  for (int root = 0; root < size_ && size_ > 1 && !scatters(); ++root) {
     const Tensor whole = slice(output_, 0, first(root), first(root) + part(root));
     operations.push_back(message(OpKind::kBroadcast, whole, root));
   }

@@ -166,6 +166,32 @@ void sums_over_leaves_are_those_of_one_tree(ProcessGroup& group) {
   }
 }
 
+void parts_of_sums_over_leaves_are_those_of_one_tree(ProcessGroup& group) {
+  for (const int64_t leaves : {8, 16, 9}) {
+    if (leaves < group.size()) continue;
+    for (const int64_t part : {int64_t{0}, int64_t{100}, int64_t{40'001}}) {
+      const int64_t count = part * group.size();
+      const auto trees = subtrees(leaves_of_rank(leaves, group.rank(), group.size()));
+      const Tensor rows = empty({static_cast<int64_t>(trees.size()), count + 5}, DType::kF32);
+      const Tensor sums = slice(rows, 1, 0, count);
+      for (size_t row = 0; row < trees.size(); ++row) {
+        sum_leaves(trees[row].first, trees[row].end, leaves, count,
+                   select(sums, 0, static_cast<int64_t>(row)));
+      }
+      const int64_t first = group.rank() * part;
+      const Tensor whole = empty({count}, DType::kF32);
+      sum_leaves(0, leaves == 9 ? 16 : leaves, leaves, count, whole);
+      const Tensor expected = slice(whole, 0, first, first + part).contiguous();
+      const Tensor result = empty({part}, DType::kF32);
+      group.tree_reduce_scatter(result, sums, leaves).wait();
+      expect_same_bits(result, expected, describe(DType::kF32, part));
+      const Tensor in_place = slice(select(sums, 0, 0), 0, first, first + part);
+      group.tree_reduce_scatter(in_place, sums, leaves).wait();
+      expect_same_bits(in_place.contiguous(), expected, describe(DType::kF32, part));
+    }
+  }
+}
+
 void sixteen_bits_are_summed_in_f32_and_rounded_once(ProcessGroup& group) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
     const int64_t count = 9001;
@@ -521,6 +547,7 @@ constexpr auto kCases = std::to_array<GroupCase>({
     {"AllReduceOfEverySize", all_reduce_of_every_size},
     {"SumsAreTakenInTheOrderOfRanks", sums_are_taken_in_the_order_of_ranks},
     {"SumsOverLeavesAreThoseOfOneTree", sums_over_leaves_are_those_of_one_tree},
+    {"PartsOfSumsOverLeavesAreThoseOfOneTree", parts_of_sums_over_leaves_are_those_of_one_tree},
     {"SixteenBitsAreSummedInF32AndRoundedOnce", sixteen_bits_are_summed_in_f32_and_rounded_once},
     {"PremultipliedSumsMultiplyEveryValue", premultiplied_sums_multiply_every_value},
     {"ReduceScatterGivesEachRankItsPart", reduce_scatter_gives_each_rank_its_part},
