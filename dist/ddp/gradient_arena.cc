@@ -11,11 +11,7 @@ GradientArena::GradientArena(int64_t rows, int64_t elements, DType dtype, Device
     : flat_(zeros({rows, elements}, {dtype, device})) {}
 
 Tensor GradientArena::slot(int64_t row, int64_t offset, const Tensor& parameter) const {
-  const auto at = static_cast<size_t>(row * elements() + offset) * size_of(flat_.dtype());
-  const IntList sizes = parameter.sizes();
-  auto storage = make_ref<Storage>(flat_.storage(), at, parameter.nbytes());
-  return Tensor(make_ref<TensorImpl>(std::move(storage), to_dims(sizes), contiguous_strides(sizes),
-                                     0, flat_.dtype()));
+  return window_like(flat_, row * elements() + offset, parameter);
 }
 
 Tensor GradientArena::range(int64_t row, int64_t first, int64_t end) const {
@@ -24,6 +20,14 @@ Tensor GradientArena::range(int64_t row, int64_t first, int64_t end) const {
 
 Tensor GradientArena::ranges(int64_t rows, int64_t first, int64_t end) const {
   return slice(slice(flat_, 0, 0, rows), 1, first, end);
+}
+
+Tensor window_like(const Tensor& flat, int64_t first, const Tensor& like) {
+  const auto at = static_cast<size_t>(first) * size_of(flat.dtype());
+  const IntList sizes = like.sizes();
+  auto storage = make_ref<Storage>(flat.storage(), at, like.nbytes());
+  return Tensor(make_ref<TensorImpl>(std::move(storage), to_dims(sizes), contiguous_strides(sizes),
+                                     0, flat.dtype()));
 }
 
 int64_t GradientArena::bytes() const { return static_cast<int64_t>(flat_.nbytes()); }

@@ -30,4 +30,8 @@ class GradientArena {
   Tensor flat_;  ///< [rows, elements]
 };
 
+/// A contiguous tensor of the sizes of `like` over `flat`, from its element `first` on: with its
+/// own Storage object over the memory of `flat`, and its own version counter.
+Tensor window_like(const Tensor& flat, int64_t first, const Tensor& like);
+
 }  // namespace lockstep::dist

@@ -15,6 +15,7 @@
 #include "dist/ddp/bucket_tuner.h"
 #include "dist/ddp/communication_hook.h"
 #include "dist/ddp/gradient_arena.h"
+#include "dist/ddp/gradient_sync.h"
 #include "dist/ddp/overlap.h"
 #include "dist/ddp/step_times.h"
 #include "dist/group/attendance.h"
@@ -97,39 +98,41 @@ struct ReducerOptions {
 /// ranks wait for data that it will not send. While the reducer exists, other code must not set
 /// gradients or gradient destinations of the parameters. Not thread-safe, except for the hooks that
 /// backward calls.
-class Reducer {
+class Reducer final : public GradientSync {
  public:
   /// `group` may be null, for one rank, and must outlive this object. Throws AutogradError for
   /// parameters that do not require grad, and MismatchError on all ranks if names, shapes or dtypes
   /// of the parameters differ between ranks.
   Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
           const ReducerOptions& options = {});
-  ~Reducer();
+  ~Reducer() override;
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
 
   /// Marks all gradients as absent; their memory stays.
-  void begin_step();
+  void begin_step() override;
   /// Called after `finish` in place of `begin_step`: continues with the current gradients, to which
   /// the next backwards add. Not for steps of several leaves (throws DistError).
   void go_on();
   /// Begins the next leaf. Throws AutogradError naming the first parameter that has received no
   /// gradient in the leaf before.
-  void begin_leaf();
+  void begin_leaf() override;
   /// Announces that the next backward is the last of the step, so that buckets are sent during it;
   /// without this call all of them are reduced in `finish`. false cancels the announcement.
-  void expect_last_backward(bool expected = true);
+  void expect_last_backward(bool expected = true) override;
   /// Reduces the remaining buckets and waits for all of them (on a device with streams, later work
   /// on the current stream waits; with a communication hook the calling thread does). Throws the
   /// errors of `begin_leaf` and of communication.
   /// `present` must be the same on all ranks; ranks without samples call `answer` instead.
-  void finish(const Present& present = {});
+  void finish(const Present& present);
+  void finish() override { finish(Present{}); }
   /// Takes part, between steps and with zeros, in a step that the present ranks `finish`. Discards
   /// this rank's gradients. Not with tree_leaves or several leaves (throws DistError).
   void answer(const Present& present);
 
   /// The summed gradients after `finish`, one for each parameter in order.
-  const std::vector<Tensor>& gradients() const { return slots_.front(); }
+  const std::vector<Tensor>& gradients() const override { return slots_.front(); }
+  Tensor blocks_of_all(const Tensor& own) override { return own; }
   const BucketPlan& plan() const { return plan_; }
   /// Whether buckets follow the order observed in the first step: from the second `begin_step` on.
   bool in_learnt_order() const { return in_learnt_order_; }
@@ -140,9 +143,9 @@ class Reducer {
   /// Bytes of gradients, over all rows.
   int64_t bytes() const;
   /// Times of the last step; valid from `finish` to the beginning of the next step.
-  const StepTimes& times() const { return times_; }
+  const StepTimes& times() const override { return times_; }
   /// Moves the times of the last step out, to be read later.
-  StepTimes take_times() { return std::exchange(times_, StepTimes(device_)); }
+  StepTimes take_times() override { return std::exchange(times_, StepTimes(device_)); }
   /// For benchmarks: while off, nothing is sent and gradients are those of this rank alone. All
   /// ranks must change it in the same step.
   void set_communication(bool on) { communicates_ = on; }

@@ -61,6 +61,7 @@ const Allowed& allowed_rooms() {
       {"dist/group", {"dist/transport", "dist/collectives", "dist/rendezvous", "dist/flight"}},
       {"dist/nccl", {"dist/transport", "dist/collectives", "dist/rendezvous", "dist/group"}},
       {"dist/ddp", {"dist/collectives", "dist/rendezvous", "dist/group"}},
+      {"dist/fsdp", {"dist/collectives", "dist/group", "dist/ddp"}},
       {"nn/models", {"nn"}},
       {"data", {"data/tokenizers"}},
       {"train", {"train/weights", "train/report", "train/optimizer"}},

@@ -1,0 +1,306 @@
+#include "dist/fsdp/sharded_model.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "autograd/grad_mode.h"
+#include "autograd/meta.h"
+#include "core/base/check.h"
+#include "core/device/device_runtime.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/index/index.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
+#include "dist/ddp/bucket_plan.h"
+#include "dist/group/agreement.h"
+
+namespace lockstep::dist {
+
+namespace {
+
+const char* name(ShardStrategy strategy) {
+  switch (strategy) {
+    case ShardStrategy::kFullShard:
+      return "FULL_SHARD";
+    case ShardStrategy::kShardGradOp:
+      return "SHARD_GRAD_OP";
+    case ShardStrategy::kShardOptimizer:
+      return "SHARD_OPTIMIZER";
+  }
+  return "";
+}
+
+void check_options(const ShardOptions& options, const ProcessGroup& group) {
+  LS_CHECK(options.prefetch_bytes >= 0, DistError,
+           "[fully_shard] prefetch_bytes: expected at least 0, got {}.", options.prefetch_bytes);
+  LS_CHECK(options.tree_leaves == 0 || !options.average, DistError,
+           "[fully_shard] average: a sum over leaves is divided by what the leaves are of, not by "
+           "the number of ranks. Divide it by the number of samples.");
+  LS_CHECK(options.tree_leaves == 0 || options.tree_leaves >= group.size(), DistError,
+           "[fully_shard] tree_leaves: expected at least one for each of the {} ranks, got {}.",
+           group.size(), options.tree_leaves);
+  LS_CHECK(options.tree_leaves > 0 || options.leaves.size() == 1, DistError,
+           "[fully_shard] leaves: without tree_leaves expected one, as gradients are added as they "
+           "come, got {}.",
+           options.leaves.size());
+}
+
+void check_parameter(const NamedTensor& each, const Tensor& first) {
+  LS_CHECK(each.tensor.device().type != DeviceType::kMeta, DeviceError,
+           "[fully_shard] parameter {} {} is on meta: expected one with values. Give it memory and "
+           "values first.",
+           each.name, each.tensor.shape());
+  LS_CHECK(each.tensor.device() == first.device(), DeviceError,
+           "[fully_shard] parameter {}: expected it on {}, as the first, got {}. Move the model to "
+           "one device.",
+           each.name, to_string(first.device()), to_string(each.tensor.device()));
+  LS_CHECK(each.tensor.dtype() == first.dtype(), DTypeError,
+           "[fully_shard] parameter {}: expected {}, as the first, got {}. Convert it, or leave it "
+           "out (ShardOptions::ignored).",
+           each.name, lockstep::name(first.dtype()), lockstep::name(each.tensor.dtype()));
+  LS_CHECK(
+      each.tensor.is_contiguous() && each.tensor.is_leaf(), ShapeError,
+      "[fully_shard] parameter {}: expected a dense, row-major leaf, got sizes {} with strides "
+      "{}. Register contiguous() tensors.",
+      each.name, each.tensor.shape(), to_string(each.tensor.strides()));
+}
+
+bool is_ignored(const Tensor& tensor, const ShardOptions& options) {
+  return std::ranges::any_of(options.ignored,
+                             [&](const Tensor& each) { return each.is_same(tensor); });
+}
+
+int64_t blocks_of(int64_t elements) {
+  return (elements + kGradientAlignment - 1) / kGradientAlignment;
+}
+
+}  // namespace
+
+ShardedModel::ShardedModel(ShardableModule root, std::vector<ShardableModule> units,
+                           ProcessGroup& group, const ShardOptions& options)
+    : group_(group), options_(options), times_(kCPU) {
+  check_options(options_, group_);
+  add_units(root, units);
+  times_ = StepTimes(device_);
+  std::vector<int> everybody(static_cast<size_t>(group_.size()));
+  for (int rank = 0; rank < group_.size(); ++rank) everybody[static_cast<size_t>(rank)] = rank;
+  gathers_ = group_.subgroup(everybody, group_.name() + ".gather");
+  gathers_->set_timeout(group_.timeout());
+  list_parts(root.parameters);
+  list_blocks();
+}
+
+ShardedModel::~ShardedModel() {
+  for (const std::function<void()>& undo : undo_) undo();
+  for (HookHandle& hook : hooks_) hook.remove();
+}
+
+/// Gives each parameter to the unit that alone has it, or to the root.
+void ShardedModel::add_units(const ShardableModule& root,
+                             const std::vector<ShardableModule>& modules) {
+  LS_CHECK(!root.parameters.empty(), ShapeError,
+           "[fully_shard] the module has no parameters: expected at least one.");
+  std::map<const TensorImpl*, int> users;
+  for (const ShardableModule& module : modules) {
+    for (const NamedTensor& each : module.parameters) ++users[each.tensor.impl()];
+  }
+  const Tensor& first = root.parameters.front().tensor;
+  device_ = first.device();
+  const auto full_name = [&](const Tensor& tensor) {
+    const auto found = std::ranges::find_if(
+        root.parameters, [&](const NamedTensor& each) { return each.tensor.is_same(tensor); });
+    LS_CHECK(found != root.parameters.end(), DistError,
+             "[fully_shard] a unit has a parameter {} that the module has not: expected units of "
+             "the module itself.",
+             to_string(tensor));
+    return found->name;
+  };
+
+  std::vector<std::pair<const ShardableModule*, std::vector<NamedTensor>>> lists(1);
+  lists[0].first = &root;
+  std::set<const TensorImpl*> taken;
+  for (const ShardableModule& module : modules) {
+    std::vector<NamedTensor> own;
+    for (const NamedTensor& each : module.parameters) {
+      if (users[each.tensor.impl()] > 1 || is_ignored(each.tensor, options_)) continue;
+      own.push_back({full_name(each.tensor), each.tensor});
+      taken.insert(each.tensor.impl());
+    }
+    if (!own.empty()) lists.emplace_back(&module, std::move(own));
+  }
+  for (const NamedTensor& each : root.parameters) {
+    if (taken.contains(each.tensor.impl()) || is_ignored(each.tensor, options_)) continue;
+    lists[0].second.push_back(each);
+  }
+
+  std::string text = fmt::format("strategy {}\nleaves {}\naverage {}\n", name(options_.strategy),
+                                 options_.tree_leaves, options_.average);
+  for (const auto& [module, own] : lists) {
+    for (const NamedTensor& each : own) check_parameter(each, first);
+    text += fmt::format("unit \"{}\"\n{}", module->name, description(own));
+  }
+  require_same(group_, "fully_shard", "model", text, at_start(group_));
+
+  const GradientSumOptions sums{.rows = options_.tree_leaves > 0 ? stack_depth(options_.leaves) : 1,
+                                .tree_leaves = options_.tree_leaves,
+                                .average = options_.average};
+  for (auto& [module, own] : lists) {
+    units_.push_back(
+        std::make_unique<Unit>(UnitValues(module->name, std::move(own), first.options(),
+                                          group_.rank(), group_.size(), keeps_whole()),
+                               sums));
+    watch(static_cast<uint32_t>(units_.size() - 1), *module);
+  }
+}
+
+/// Has the unit's module and the backward tell of their passes.
+void ShardedModel::watch(uint32_t unit, const ShardableModule& module) {
+  undo_.push_back(module.watch(
+      [this, unit] { before_forward(unit); },
+      [this, unit](std::span<const Tensor> outputs) { after_forward(unit, outputs); }));
+  const std::vector<NamedTensor>& parameters = units_[unit]->values.parameters();
+  for (uint32_t i = 0; i < parameters.size(); ++i) {
+    if (!units_[unit]->gradients.is_trained(i)) continue;
+    // Hooks of the accumulation node: hooks of the tensor would also run for grad().
+    hooks_.push_back(register_prehook(*gradient_edge(parameters[i].tensor).node,
+                                      [this, unit](std::span<Tensor>) { gradient_comes(unit); }));
+    hooks_.push_back(register_post_accumulate_grad_hook(
+        parameters[i].tensor, [this, unit, i](const Tensor&) { gradient_arrived(unit, i); }));
+  }
+}
+
+/// Lists the trained parameters and this rank's parts of them.
+void ShardedModel::list_parts(const std::vector<NamedTensor>& parameters) {
+  const NoGradGuard no_grad;
+  for (const NamedTensor& parameter : parameters) {
+    for (uint32_t unit = 0; unit < units_.size(); ++unit) {
+      const std::vector<NamedTensor>& own = units_[unit]->values.parameters();
+      for (uint32_t i = 0; i < own.size(); ++i) {
+        if (!own[i].tensor.is_same(parameter.tensor)) continue;
+        if (units_[unit]->gradients.is_trained(i)) trained_.push_back({parameter, unit, i});
+      }
+    }
+  }
+  for (size_t number = 0; number < trained_.size(); ++number) {
+    const Trained& trained = trained_[number];
+    const Unit& unit = *units_[trained.unit];
+    const bool is_vector = trained.parameter.tensor.dim() < 2;
+    for (const ShardSlice& each : unit.values.layout().slices(group_.rank())) {
+      if (each.parameter != trained.index) continue;
+      const auto part = [&](const Tensor& shard) {
+        const Tensor run = slice(shard, 0, each.offset, each.offset + each.size());
+        return is_vector ? run : run.view({1, each.size()});
+      };
+      parts_.push_back({trained.parameter.name, part(unit.values.shard())});
+      gradients_.push_back(part(unit.gradients.sums()));
+      part_places_.push_back({number, each});
+    }
+  }
+}
+
+/// Finds where a gather of all ranks' numbers of blocks has those of each block of the model.
+void ShardedModel::list_blocks() {
+  struct Place {
+    int64_t rank;
+    int64_t number;
+  };
+  std::vector<Place> places;
+  std::vector<int64_t> next(static_cast<size_t>(group_.size()));
+  for (const Trained& trained : trained_) {
+    const ShardLayout& layout = units_[trained.unit]->values.layout();
+    const int64_t blocks = blocks_of(trained.parameter.tensor.numel());
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t at = layout.offset(trained.index) + block * kGradientAlignment;
+      const int64_t rank = at / layout.shard_elements();
+      places.push_back({rank, next[static_cast<size_t>(rank)]++});
+    }
+  }
+  most_blocks_ = std::ranges::max(next);
+  const Tensor indices = empty({static_cast<int64_t>(places.size())}, DType::kI64);
+  auto* const index = indices.data<int64_t>();
+  for (size_t i = 0; i < places.size(); ++i) {
+    index[i] = places[i].rank * most_blocks_ + places[i].number;
+  }
+  block_places_ = indices.to(device_);
+}
+
+Tensor ShardedModel::blocks_of_all(const Tensor& own) {
+  const NoGradGuard no_grad;
+  const Tensor padded = zeros({most_blocks_}, own.options());
+  slice(padded, 0, 0, own.numel()).copy_(own);
+  const Tensor all = empty({most_blocks_ * group_.size()}, own.options());
+  group_.all_gather(all, padded).wait();
+  return index_select(all, 0, block_places_);
+}
+
+// --- all parameters at once ----------------------------------------------------------------------
+
+void ShardedModel::summon_full_parameters() {
+  for (const auto& unit : units_) unit->values.start_gather(*gathers_);
+  for (const auto& unit : units_) unit->values.finish_gather();
+  summoned_ = true;
+}
+
+void ShardedModel::release_full_parameters(bool changed) {
+  if (!summoned_) return;
+  for (const auto& unit : units_) {
+    if (changed) {
+      unit->values.take_from_parameters();
+      unit->values.mark_changed();
+    }
+    unit->values.release();
+  }
+  summoned_ = false;
+}
+
+void ShardedModel::mark_changed() {
+  for (const auto& unit : units_) unit->values.mark_changed();
+}
+
+std::vector<NamedTensor> ShardedModel::whole_of(const std::vector<Tensor>& parts) const {
+  LS_CHECK(parts.size() == part_places_.size(), ShapeError,
+           "[fully_shard] whole_of: expected one tensor for each of the {} parts, got {}.",
+           part_places_.size(), parts.size());
+  const NoGradGuard no_grad;
+  const TensorOptions options{parts.empty() ? DType::kF32 : parts.front().dtype(), device_};
+  std::vector<Tensor> shards, arenas;
+  for (const auto& unit : units_) {
+    const ShardLayout& layout = unit->values.layout();
+    shards.push_back(zeros({layout.shard_elements()}, options));
+    arenas.push_back(empty({layout.elements()}, options));
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const ShardSlice& place = part_places_[i].slice;
+    const Tensor& shard = shards[trained_[part_places_[i].trained].unit];
+    slice(shard, 0, place.offset, place.offset + place.size()).copy_(parts[i].view({-1}));
+  }
+  for (size_t i = 0; i < units_.size(); ++i) {
+    if (arenas[i].numel() > 0) gathers_->all_gather(arenas[i], shards[i]).wait();
+  }
+  std::vector<NamedTensor> whole;
+  for (const Trained& each : trained_) {
+    const int64_t first = units_[each.unit]->values.layout().offset(each.index);
+    const Tensor& parameter = each.parameter.tensor;
+    whole.push_back(
+        {each.parameter.name,
+         slice(arenas[each.unit], 0, first, first + parameter.numel()).view(parameter.sizes())});
+  }
+  return whole;
+}
+
+void ShardedModel::copy_parts_of(const std::vector<NamedTensor>& whole,
+                                 const std::vector<Tensor>& parts) const {
+  LS_CHECK(parts.size() == part_places_.size() && whole.size() == trained_.size(), ShapeError,
+           "[fully_shard] copy_parts_of: expected {} whole tensors and {} parts, got {} and {}.",
+           trained_.size(), part_places_.size(), whole.size(), parts.size());
+  const NoGradGuard no_grad;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const ShardSlice& place = part_places_[i].slice;
+    const Tensor flat = whole[part_places_[i].trained].tensor.view({-1});
+    parts[i].view({-1}).copy_(slice(flat, 0, place.first, place.end));
+  }
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,237 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/hooks.h"
+#include "dist/collectives/leaf_tree.h"
+#include "dist/ddp/gradient_sync.h"
+#include "dist/fsdp/unit_gradients.h"
+#include "dist/fsdp/unit_values.h"
+#include "dist/group/process_group.h"
+
+namespace lockstep::dist {
+
+/// What of a model is spread over the ranks. The results of a step do not depend on it.
+enum class ShardStrategy : uint8_t {
+  /// Parameters, gradients and optimizer state; a unit's parameters are gathered for its forward
+  /// and again for its backward (ZeRO-3).
+  kFullShard,
+  /// Gradients and optimizer state; parameters are gathered for forward and stay until their
+  /// backward has ended (ZeRO-2).
+  kShardGradOp,
+  /// Optimizer state; parameters stay on every rank, gradients until the step's last backward. The
+  /// updated parameters are gathered while the next forward runs (ZeRO-1).
+  kShardOptimizer,
+};
+
+struct ShardOptions {
+  ShardStrategy strategy = ShardStrategy::kFullShard;
+  /// Bytes of parameters that may be gathered before they are needed. The next unit is gathered
+  /// ahead whatever its size.
+  int64_t prefetch_bytes = 0;
+  /// The leaves of a step that this rank adds up, as in ReducerOptions. Only with tree_leaves.
+  LeafRange leaves{0, 1};
+  /// As in ReducerOptions: above 0, sums are those of one rank, bit for bit. The gradients of all
+  /// units stay on every rank until the step's last backward then.
+  int64_t tree_leaves = 0;
+  /// Divides the sums by the number of ranks. Not with tree_leaves.
+  bool average = false;
+  /// Gradients are added up on each rank, at the price of memory for all of them, until the
+  /// backward that `expect_last_backward` announces; else each backward sends its own. Implied by
+  /// tree_leaves.
+  bool accumulates = false;
+  /// Parameters that are left as they are, without gradients of the model's.
+  std::vector<Tensor> ignored;
+};
+
+/// A module as ShardedModel sees it. fully_shard makes them of modules.
+struct ShardableModule {
+  std::string name;                     ///< path from the root, for errors
+  std::vector<NamedTensor> parameters;  ///< of the module and all below
+  /// Makes `before` be called before each forward pass and `after` after it, with the tensors that
+  /// it returns. Returns what undoes that.
+  std::function<std::function<void()>(std::function<void()> before,
+                                      std::function<void(std::span<const Tensor>)> after)>
+      watch;
+};
+
+/// Training of a model whose parameters, gradients and optimizer state are spread over the ranks of
+/// a group. `fully_shard` (dist/fsdp/fully_shard.h) makes one of a module; docs/sharding.md shows
+/// the life of a unit.
+///
+/// The model is divided into units: modules of its own, and what they leave over, the root's. Each
+/// parameter is in one unit; one that several units use is the root's. The root's parameters stay
+/// gathered from the beginning of a forward to the end of its backward.
+///
+///     dist::ShardedModel& sharded = ...;
+///     Optimizer optimizer(sharded.parameters());     // this rank's parts
+///     for (...) {
+///       sharded.begin_step(), sharded.begin_leaf();
+///       loss(model, my_samples()).backward();
+///       sharded.finish();
+///       optimizer.step(sharded.gradients());
+///     }
+///
+/// All ranks run the same forwards and backwards in the same order, the ones without gradients
+/// included: a forward is a collective. An exception on one rank within a step ends the group. The
+/// module and the group must outlive this object; afterwards the parameters have no values, unless
+/// `summon_full_parameters` is in force. Not thread-safe; parameters are on one device.
+class ShardedModel final : public GradientSync {
+ public:
+  /// `units` in the order of forward, `root` with the parameters of all. Collective. Leaves the
+  /// parameters summoned, each rank with the values that it had: `release_full_parameters(true)`
+  /// makes of each rank's part of them its shard. Throws MismatchError on all ranks if names,
+  /// shapes, units or options differ, ShapeError, DTypeError and DeviceError for parameters that
+  /// cannot be sharded.
+  ShardedModel(ShardableModule root, std::vector<ShardableModule> units, ProcessGroup& group,
+               const ShardOptions& options);
+  ~ShardedModel() override;
+  ShardedModel(const ShardedModel&) = delete;
+  ShardedModel& operator=(const ShardedModel&) = delete;
+
+  /// This rank's parts of the trained parameters, in the order of the model's: views of its shards,
+  /// for an optimizer that works element by element. Parts of a vector have one dimension, those of
+  /// a tensor of more dimensions two, [1, n], as weight decay tells them apart by that.
+  const std::vector<NamedTensor>& parameters() const { return parts_; }
+  /// The sums of their gradients, in the same order.
+  const std::vector<Tensor>& gradients() const override { return gradients_; }
+  Tensor blocks_of_all(const Tensor& own) override;
+
+  void begin_step() override;
+  void begin_leaf() override;
+  void expect_last_backward(bool expected = true) override { last_backward_ = expected; }
+  /// Takes part in a forward and backward of the other ranks after this rank's last one of a step:
+  /// ranks may have different numbers of them if gradients accumulate.
+  void pass_without_samples();
+  /// Throws AutogradError naming the first parameter without a gradient. The optimizer may change
+  /// the parts afterwards.
+  void finish() override;
+
+  /// While a guard is alive, backward adds to the gradients of this rank and sends nothing, at the
+  /// price of memory for all gradients. Guards nest.
+  class NoSync {
+   public:
+    explicit NoSync(ShardedModel& model) : model_(model) { ++model_.no_sync_; }
+    ~NoSync() { --model_.no_sync_; }
+    NoSync(const NoSync&) = delete;
+    NoSync& operator=(const NoSync&) = delete;
+
+   private:
+    ShardedModel& model_;
+  };
+  [[nodiscard]] NoSync no_sync() { return NoSync(*this); }
+
+  /// Gathers all parameters and keeps them until `release_full_parameters`, to be read, saved, or
+  /// changed in place (alike on all ranks). Collective; not during a step.
+  void summon_full_parameters();
+  /// Ends that; with `changed` the shards become what the parameters hold now.
+  void release_full_parameters(bool changed = false);
+  bool is_summoned() const { return summoned_; }
+  /// Of tensors like `parameters()`, one for each part, such as an optimizer's state: the whole
+  /// tensors, one for each trained parameter of the model, with its shape. Collective.
+  std::vector<NamedTensor> whole_of(const std::vector<Tensor>& parts) const;
+  /// Copies this rank's parts of `whole`, as `whole_of` returns it, to `parts`.
+  void copy_parts_of(const std::vector<NamedTensor>& whole, const std::vector<Tensor>& parts) const;
+  /// Call it when parts were changed otherwise than by an optimizer between `finish` and the next
+  /// forward.
+  void mark_changed();
+
+  const StepTimes& times() const override { return times_; }
+  StepTimes take_times() override { return std::exchange(times_, StepTimes(device_)); }
+  /// How long forward and backward have waited for parameters since the step's beginning, in
+  /// seconds of this thread.
+  double gather_wait_seconds() const { return gather_wait_seconds_; }
+  /// Number of units, the root included.
+  size_t unit_count() const { return units_.size(); }
+
+ private:
+  struct Unit {
+    Unit(UnitValues unit_values, const GradientSumOptions& options)
+        : values(std::move(unit_values)),
+          gradients(values.parameters(), values.layout(), options) {}
+
+    UnitValues values;
+    UnitGradients gradients;
+    bool in_backward = false;  ///< the backward in progress has come to it
+  };
+  static constexpr uint32_t kRoot = 0;
+
+  void add_units(const ShardableModule& root, const std::vector<ShardableModule>& modules);
+  void watch(uint32_t unit, const ShardableModule& module);
+  void list_parts(const std::vector<NamedTensor>& parameters);
+  void list_blocks();
+  // What the hooks do.
+  void before_forward(uint32_t unit);
+  void after_forward(uint32_t unit, std::span<const Tensor> outputs);
+  void before_backward(uint32_t unit);
+  void gradient_comes(uint32_t unit);
+  void gradient_arrived(uint32_t unit, uint32_t index);
+  void after_backward();
+
+  void begin_forward();
+  void start_gather(uint32_t unit);
+  void record(uint32_t unit);
+  enum class Direction : int8_t { kNone, kForward, kBackward };
+  void use(uint32_t unit, Direction ahead);
+  void gather_ahead(uint32_t unit, Direction direction);
+  void begin_backward();
+  void reduce(uint32_t unit);
+  void check_complete(const Unit& unit) const;
+  bool reduces_now() const;
+  bool accumulates() const { return options_.accumulates || options_.tree_leaves > 0; }
+  bool is_in_backward() const { return !running_.expired(); }
+  bool keeps_whole() const { return options_.strategy == ShardStrategy::kShardOptimizer; }
+
+  ProcessGroup& group_;
+  std::unique_ptr<ProcessGroup> gathers_;  ///< apart from sums, so that neither waits for the other
+  const ShardOptions options_;
+  Device device_;
+  std::vector<std::unique_ptr<Unit>> units_;  ///< the root first
+  std::vector<std::function<void()>> undo_;   ///< the hooks of modules
+  std::vector<HookHandle> hooks_;             ///< of parameters
+
+  std::vector<NamedTensor> parts_;
+  std::vector<Tensor> gradients_;
+  Tensor
+      block_places_;  ///< int64: for each block of the model, its place in a gather of all ranks'
+  int64_t most_blocks_ = 0;  ///< of one rank
+  /// A trained parameter.
+  struct Trained {
+    NamedTensor parameter;
+    uint32_t unit = 0;
+    uint32_t index = 0;  ///< within the unit
+  };
+  /// A part of this rank.
+  struct Part {
+    size_t trained = 0;  ///< index in trained_
+    ShardSlice slice;
+  };
+  std::vector<Trained> trained_;   ///< in the order of the model
+  std::vector<Part> part_places_;  ///< of parts_
+
+  std::vector<uint32_t> order_;     ///< units in the order in which the last forward used them
+  size_t position_ = 0;             ///< in order_, of the forward in progress
+  std::vector<uint32_t> gathered_;  ///< units in the order of gathers since the last forward began
+  bool summoned_ = true;
+  LeafStack stack_;
+  int64_t next_leaf_ = 0;
+  bool in_leaf_ = false;
+  int64_t last_row_ = 0;
+  int64_t last_joins_ = 0;
+  bool last_backward_ = false;
+  int no_sync_ = 0;
+  std::deque<Work> in_flight_;         ///< reductions that may still run
+  size_t reductions_ = 0;              ///< in the backward in progress
+  bool accumulated_ = false;           ///< a gradient came in the backward in progress
+  std::weak_ptr<const bool> running_;  ///< expires with the backward in progress
+  double gather_wait_seconds_ = 0;
+  StepTimes times_;
+};
+
+}  // namespace lockstep::dist

@@ -1,0 +1,269 @@
+// The part of ShardedModel that runs during a step: gathers parameters before they are used and
+// sums gradients as they arrive.
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "autograd/checkpoint.h"
+#include "autograd/grad_mode.h"
+#include "autograd/meta.h"
+#include "core/base/check.h"
+#include "dist/fsdp/sharded_model.h"
+
+namespace lockstep::dist {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Reductions under way beside the one that begins: their arenas are memory of whole units.
+constexpr size_t kInFlight = 2;
+
+}  // namespace
+
+// --- a step --------------------------------------------------------------------------------------
+
+void ShardedModel::begin_step() {
+  LS_CHECK(!is_in_backward(), AutogradError,
+           "[fully_shard] begin_step: expected a call between backwards, got one inside of one.");
+  LS_CHECK(!summoned_, DistError,
+           "[fully_shard] begin_step: expected release_full_parameters() before it.");
+  for (const auto& unit : units_) {
+    unit->gradients.finish();
+    unit->gradients.begin_step();
+  }
+  in_flight_.clear();
+  stack_.clear();
+  next_leaf_ = options_.leaves.first;
+  in_leaf_ = false;
+  last_backward_ = false;
+  last_row_ = last_joins_ = 0;
+  gather_wait_seconds_ = 0;
+  times_.step_begun(units_.size());
+}
+
+void ShardedModel::begin_leaf() {
+  if (options_.tree_leaves == 0) return;
+  const auto row = static_cast<int64_t>(stack_.sums().size());
+  if (in_leaf_) {
+    const int joins = stack_.push({next_leaf_ - 1, next_leaf_});
+    for (const auto& unit : units_) {
+      if (unit->gradients.trained() == 0) continue;
+      check_complete(*unit);
+      unit->gradients.join(row, joins);
+    }
+  }
+  LS_CHECK(next_leaf_ < options_.leaves.end, DistError,
+           "[fully_shard] expected {} leaves in a step, got one more.", options_.leaves.size());
+  last_row_ = static_cast<int64_t>(stack_.sums().size());
+  for (const auto& unit : units_) unit->gradients.begin_leaf(last_row_);
+  in_leaf_ = true;
+  ++next_leaf_;
+  if (next_leaf_ < options_.leaves.end) return;
+  LeafStack at_the_end = stack_;
+  last_joins_ = at_the_end.push({next_leaf_ - 1, next_leaf_});
+}
+
+void ShardedModel::finish() {
+  times_.backward_done();
+  const bool all_leaves = options_.tree_leaves == 0 || next_leaf_ == options_.leaves.end;
+  LS_CHECK(all_leaves, DistError, "[fully_shard] finish: expected all {} leaves of the step.",
+           options_.leaves.size());
+  for (uint32_t i = 0; i < units_.size(); ++i) {
+    Unit& unit = *units_[i];
+    if (unit.gradients.has_gradients() ||
+        (unit.gradients.trained() > 0 && !unit.gradients.has_sums())) {
+      check_complete(unit);
+      reduce(i);
+    }
+  }
+  for (const auto& unit : units_) unit->gradients.finish();
+  in_flight_.clear();
+  times_.all_reduced({});
+  mark_changed();
+}
+
+void ShardedModel::check_complete(const Unit& unit) const {
+  const std::vector<NamedTensor>& parameters = unit.values.parameters();
+  const uint32_t missing = unit.gradients.first_missing();
+  if (missing == parameters.size()) return;
+  throw AutogradError(fmt::format(
+      "[backward] parameter {} {} received no gradient: expected every parameter to take part in "
+      "the loss. Remove it from the model, use it, or leave it out (ShardOptions::ignored).",
+      parameters[missing].name, parameters[missing].tensor.shape()));
+}
+
+bool ShardedModel::reduces_now() const {
+  if (no_sync_ > 0) return false;
+  return last_backward_ || !accumulates();
+}
+
+// --- forward -------------------------------------------------------------------------------------
+
+void ShardedModel::begin_forward() {
+  position_ = 0;
+  gathered_.clear();
+  // What an earlier forward without a backward has left may be out of date.
+  for (const auto& unit : units_) unit->values.release();
+}
+
+void ShardedModel::start_gather(uint32_t unit) {
+  if (units_[unit]->values.start_gather(*gathers_)) gathered_.push_back(unit);
+}
+
+void ShardedModel::pass_without_samples() {
+  LS_CHECK(accumulates(), DistError,
+           "[fully_shard] pass_without_samples: expected ShardOptions::accumulates, without which "
+           "every backward is summed over the ranks.");
+  // Every pass of a step gathers the same units in the same order.
+  for (const uint32_t unit : gathered_) {
+    UnitValues& values = units_[unit]->values;
+    values.start_gather(*gathers_);
+    values.finish_gather();
+    values.release();
+  }
+}
+
+/// Notes that the forward in progress has come to `unit`.
+void ShardedModel::record(uint32_t unit) {
+  if (position_ < order_.size() && order_[position_] != unit) order_.resize(position_);
+  if (position_ == order_.size()) order_.push_back(unit);
+  ++position_;
+}
+
+void ShardedModel::before_forward(uint32_t unit) {
+  if (summoned_) return;
+  if (is_recomputing() || is_in_backward()) return use(unit, Direction::kNone);
+  if (unit == kRoot) begin_forward();
+  record(unit);
+  use(unit, Direction::kForward);
+}
+
+void ShardedModel::after_forward(uint32_t unit, std::span<const Tensor> outputs) {
+  if (is_recomputing()) return;
+  const bool records = is_grad_enabled();
+  if (records) {
+    for (const Tensor& each : outputs) {
+      if (!each.requires_grad() || each.is_leaf()) continue;
+      register_prehook(*gradient_edge(each).node,
+                       [this, unit](std::span<Tensor>) { before_backward(unit); });
+    }
+    // Gradients of what the model computes after the root's forward come before its backward.
+    if (unit == kRoot) units_[unit]->gradients.prepare();
+  }
+  if (summoned_ || unit == kRoot || is_in_backward()) return;
+  if (!records || options_.strategy == ShardStrategy::kFullShard) units_[unit]->values.release();
+}
+
+void ShardedModel::use(uint32_t unit, Direction ahead) {
+  const Clock::time_point start = Clock::now();
+  UnitValues& values = units_[unit]->values;
+  start_gather(unit);
+  if (ahead != Direction::kNone) gather_ahead(unit, ahead);
+  values.finish_gather();
+  gather_wait_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Begins to gather the units that come after `unit` in the last forward, or before it.
+void ShardedModel::gather_ahead(uint32_t unit, Direction direction) {
+  const int64_t limit = keeps_whole() ? INT64_MAX : options_.prefetch_bytes;
+  const bool forward = direction == Direction::kForward;
+  // In backward the last use of a unit comes first.
+  auto at = forward ? static_cast<int64_t>(position_) - 1
+                    : order_.rend() - std::ranges::find(order_.rbegin(), order_.rend(), unit) - 1;
+  int64_t ahead = 0;
+  for (bool first = true;; first = false) {
+    at += forward ? 1 : -1;
+    if (at < 0 || at >= static_cast<int64_t>(order_.size())) return;
+    const uint32_t next = order_[static_cast<size_t>(at)];
+    if (next == unit || next == kRoot) continue;
+    ahead += units_[next]->values.bytes();
+    if (!first && ahead > limit) return;
+    start_gather(next);
+  }
+}
+
+// --- backward ------------------------------------------------------------------------------------
+
+/// Queues `after_backward` at the first sign of a backward.
+void ShardedModel::begin_backward() {
+  if (is_in_backward()) return;
+  reductions_ = 0;
+  accumulated_ = false;
+  for (const auto& unit : units_) unit->in_backward = false;
+  const auto running = std::make_shared<const bool>(true);
+  queue_final_callback([this, running] { after_backward(); });
+  running_ = running;
+}
+
+void ShardedModel::before_backward(uint32_t index) {
+  begin_backward();
+  if (!summoned_) use(index, Direction::kBackward);
+  Unit& unit = *units_[index];
+  if (unit.in_backward) return;
+  unit.in_backward = true;
+  unit.gradients.begin_backward();
+}
+
+/// Called before a gradient is added.
+void ShardedModel::gradient_comes(uint32_t index) {
+  begin_backward();
+  accumulated_ = true;
+  Unit& unit = *units_[index];
+  if (unit.in_backward) return;
+  unit.in_backward = true;
+  unit.gradients.begin_backward();
+}
+
+void ShardedModel::gradient_arrived(uint32_t index, uint32_t parameter) {
+  Unit& unit = *units_[index];
+  if (is_grad_enabled()) {
+    const NamedTensor& each = unit.values.parameters()[parameter];
+    // The gradient's graph refers to the parameter: the cycle would never be freed.
+    each.tensor.set_grad({});
+    throw AutogradError(
+        fmt::format("[backward] create_graph: gradients of parameter {} are summed over ranks, "
+                    "which has no derivative. Use grad() for a gradient of gradients.",
+                    each.name));
+  }
+  if (!unit.gradients.arrived(parameter)) return;
+  if (reduces_now()) reduce(index);
+  // Every use of a trained parameter has been passed. A frozen one may still be needed.
+  const bool all_trained = unit.gradients.trained() == unit.values.parameters().size();
+  if (all_trained && !summoned_) unit.values.release();
+}
+
+void ShardedModel::reduce(uint32_t index) {
+  UnitGradients& gradients = units_[index]->gradients;
+  // Where gradients accumulate, their arenas are there already; and another rank may have a pass
+  // left, which has to come first.
+  while (!accumulates() && in_flight_.size() >= kInFlight) {
+    in_flight_.front().wait();
+    in_flight_.pop_front();
+  }
+  // With several backwards in a step the times are those of the last.
+  const size_t number = std::min(reductions_++, units_.size() - 1);
+  times_.bucket_ready(number, gradients.bytes());
+  times_.bucket_launched(number);
+  Work work = gradients.reduce(group_, last_row_, last_joins_);
+  in_flight_.push_back(work);
+  times_.bucket_under_way(number, std::move(work));
+}
+
+void ShardedModel::after_backward() {
+  for (const auto& unit : units_) {
+    if (!summoned_) unit->values.release();
+  }
+  if (!accumulated_ || !reduces_now()) return;
+  for (uint32_t i = 0; i < units_.size(); ++i) {
+    Unit& unit = *units_[i];
+    if (unit.gradients.trained() == 0) continue;
+    if (!unit.in_backward) unit.gradients.begin_backward();
+    if (!unit.gradients.has_gradients()) continue;
+    check_complete(unit);
+    reduce(i);
+  }
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,136 @@
+#include "dist/fsdp/unit_gradients.h"
+
+#include <utility>
+
+#include "autograd/accumulate_grad.h"
+#include "autograd/grad_mode.h"
+#include "core/base/check.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
+#include "dist/ddp/gradient_arena.h"
+
+namespace lockstep::dist {
+
+UnitGradients::UnitGradients(std::vector<NamedTensor> parameters, const ShardLayout& layout,
+                             const GradientSumOptions& options)
+    : parameters_(std::move(parameters)), layout_(layout), options_(options) {
+  for (const NamedTensor& each : parameters_) {
+    trained_.push_back(each.tensor.requires_grad());
+    trained_count_ += trained_.back() ? 1 : 0;
+  }
+  if (trained_count_ == 0) return;
+  sums_ = zeros({layout_.shard_elements()}, parameters_.front().tensor.options());
+}
+
+UnitGradients::~UnitGradients() { drop_places(); }
+
+void UnitGradients::begin_step() {
+  drop_places();
+  arena_ = {};
+  has_sums_ = false;
+  row_ = 0;
+}
+
+void UnitGradients::begin_leaf(int64_t row) {
+  row_ = row;
+  needs_places_ = true;
+}
+
+void UnitGradients::place() {
+  const NoGradGuard no_grad;
+  if (!arena_.defined()) {
+    arena_ = empty({options_.rows, layout_.elements()}, sums_.options());
+    for (const ShardLayout::Gap& gap : layout_.gaps()) {
+      slice(arena_, 1, gap.first, gap.end).zero_();
+    }
+  }
+  for (uint32_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor& parameter = parameters_[i].tensor;
+    const int64_t first = row_ * layout_.elements() + layout_.offset(i);
+    if (!trained_[i]) {
+      slice(select(arena_, 0, row_), 0, layout_.offset(i), layout_.offset(i) + parameter.numel())
+          .zero_();
+      continue;
+    }
+    parameter.set_grad({});
+    set_grad_destination(parameter, window_like(arena_, first, parameter));
+  }
+  needs_places_ = false;
+}
+
+void UnitGradients::drop_places() {
+  for (uint32_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor& parameter = parameters_[i].tensor;
+    if (!trained_[i] || !parameter.requires_grad()) continue;
+    parameter.set_grad({});
+    set_grad_destination(parameter, {});
+  }
+  needs_places_ = true;
+}
+
+void UnitGradients::prepare() {
+  if (trained_count_ > 0 && needs_places_) place();
+}
+
+void UnitGradients::begin_backward() {
+  prepare();
+  missing_ = trained_count_;
+}
+
+bool UnitGradients::arrived(uint32_t index) {
+  LS_CHECK(
+      missing_ > 0, AutogradError,
+      "[backward] parameter {} received another gradient after its unit was complete: expected "
+      "one in each backward. A backward inside a backward is not supported with fully_shard.",
+      parameters_[index].name);
+  return --missing_ == 0;
+}
+
+uint32_t UnitGradients::first_missing() const {
+  for (uint32_t i = 0; i < parameters_.size(); ++i) {
+    if (trained_[i] && !parameters_[i].tensor.grad().defined()) return i;
+  }
+  return static_cast<uint32_t>(parameters_.size());
+}
+
+int64_t UnitGradients::bytes() const {
+  return layout_.elements() * static_cast<int64_t>(size_of(sums_.dtype()));
+}
+
+void UnitGradients::join(int64_t row, int64_t joins) {
+  const NoGradGuard no_grad;
+  for (int64_t each = row; each > row - joins; --each) {
+    select(arena_, 0, each - 1).add_(select(arena_, 0, each));
+  }
+}
+
+Work UnitGradients::reduce(ProcessGroup& group, int64_t row, int64_t joins) {
+  const NoGradGuard no_grad;
+  drop_places();
+  join(row, joins);
+  Pending next;
+  if (has_sums_) next.more = empty(sums_.sizes(), sums_.options());
+  const Tensor& output = has_sums_ ? next.more : sums_;
+  const Tensor arena = std::exchange(arena_, {});
+  next.work = options_.tree_leaves > 0
+                  ? group.tree_reduce_scatter(output, slice(arena, 0, 0, row + 1 - joins),
+                                              options_.tree_leaves)
+                  : group.reduce_scatter(output, select(arena, 0, 0),
+                                         options_.average ? Reduction{ReduceOp::kPremultipliedSum,
+                                                                      1.0 / group.size()}
+                                                          : Reduction{});
+  has_sums_ = true;
+  pending_.push_back(next);
+  return next.work;
+}
+
+void UnitGradients::finish() {
+  const NoGradGuard no_grad;
+  for (; !pending_.empty(); pending_.pop_front()) {
+    pending_.front().work.wait();
+    if (pending_.front().more.defined()) sums_.add_(pending_.front().more);
+  }
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "dist/ddp/reducer.h"
+#include "dist/fsdp/shard_layout.h"
+#include "dist/group/process_group.h"
+
+namespace lockstep::dist {
+
+/// How the gradients of a unit are added.
+struct GradientSumOptions {
+  /// Rows of the arena: partial sums of leaves that wait for others (dist/collectives/leaf_tree.h).
+  int64_t rows = 1;
+  /// As in ReducerOptions.
+  int64_t tree_leaves = 0;
+  /// As in ReducerOptions.
+  bool average = false;
+};
+
+/// The gradients of the parameters of one unit: an arena of all of them while a backward computes
+/// them, and this rank's shard of their sums. Not thread-safe.
+class UnitGradients {
+ public:
+  /// `parameters` are those of the unit that `layout` is of; those that require grad at this time
+  /// have gradients.
+  UnitGradients(std::vector<NamedTensor> parameters, const ShardLayout& layout,
+                const GradientSumOptions& options);
+  ~UnitGradients();
+  UnitGradients(const UnitGradients&) = delete;
+  UnitGradients& operator=(const UnitGradients&) = delete;
+
+  /// Whether parameter `index` has a gradient.
+  bool is_trained(uint32_t index) const { return trained_[index]; }
+  /// Number of parameters with a gradient.
+  size_t trained() const { return trained_count_; }
+  /// This rank's part of the sums, [shard_elements()], zeros before the first; undefined for a unit
+  /// of frozen parameters.
+  const Tensor& sums() const { return sums_; }
+
+  /// Forgets sums and gradients: a new step.
+  void begin_step();
+  /// The next backwards write into row `row`.
+  void begin_leaf(int64_t row);
+  /// Gives the gradients places in the arena, unless they have them.
+  void prepare();
+  /// A backward is about to compute gradients, each once.
+  void begin_backward();
+  /// Counts a gradient; true for the last of this backward. Throws AutogradError for one that comes
+  /// after that.
+  bool arrived(uint32_t index);
+  /// Whether gradients are there that have not been reduced.
+  bool has_gradients() const { return arena_.defined(); }
+  /// Whether a reduction of this step's gradients has begun.
+  bool has_sums() const { return has_sums_; }
+  /// Index of the first parameter without a gradient, or the number of parameters.
+  uint32_t first_missing() const;
+
+  /// Adds row `row` to the row before it, that to the one before it, and so on, `joins` times.
+  void join(int64_t row, int64_t joins);
+  /// Does that, sends what is left to the ranks' shards and
+  /// returns the operation, which is also waited for in `finish`. The arena is freed when it ends.
+  /// Collective in `group`.
+  Work reduce(ProcessGroup& group, int64_t row, int64_t joins);
+  /// Waits for the sums.
+  void finish();
+  /// Bytes that a reduction sends and receives.
+  int64_t bytes() const;
+
+ private:
+  void place();
+  void drop_places();
+
+  struct Pending {
+    Work work;
+    Tensor more;  ///< to be added to the sums; undefined for the first of a step
+  };
+
+  const std::vector<NamedTensor> parameters_;
+  const ShardLayout layout_;
+  const GradientSumOptions options_;
+  std::vector<bool> trained_;
+  size_t trained_count_ = 0;
+  Tensor sums_;
+  bool has_sums_ = false;  ///< of this step
+  Tensor arena_;           ///< [rows, elements()]; undefined between a reduction and a backward
+  int64_t row_ = 0;
+  bool needs_places_ = true;
+  size_t missing_ = 0;
+  std::deque<Pending> pending_;
+};
+
+}  // namespace lockstep::dist

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dist/ddp/reducer.h"
+#include "dist/fsdp/shard_layout.h"
+#include "dist/group/process_group.h"
+
+namespace lockstep::dist {
+
+/// The values of the parameters of one unit: this rank's shard of their arena at all times, and the
+/// whole arena while they are used.
+///
+/// A parameter keeps its Storage, and so do tensors that were made of it and saved for backward;
+/// gathering gives that storage a place in the arena, releasing takes it away, and using it
+/// meanwhile throws DeviceError with the parameter's name. Not thread-safe.
+class UnitValues {
+ public:
+  /// Moves the parameters' values into an arena and this rank's part of it into the shard; they are
+  /// gathered then, with this rank's values. With `stays_whole` the arena is never freed and the
+  /// shard is part of it. They must be dense, with memory, and of `options` (checked by the
+  /// caller). Tensors that share a parameter's memory keep the old memory, without later changes.
+  UnitValues(std::string name, std::vector<NamedTensor> parameters, const TensorOptions& options,
+             int rank, int ranks, bool stays_whole);
+
+  const std::string& name() const { return name_; }
+  const std::vector<NamedTensor>& parameters() const { return parameters_; }
+  const ShardLayout& layout() const { return layout_; }
+  /// This rank's part of the arena, [shard_elements()], which the optimizer changes.
+  const Tensor& shard() const { return shard_; }
+  /// Bytes of the arena.
+  int64_t bytes() const;
+  bool stays_whole() const { return stays_whole_; }
+
+  /// Begins to gather the shards, with memory for the arena if there is none; no effect if the
+  /// values are there or on their way, and not out of date. Collective in `group`. Returns whether
+  /// it had an effect.
+  bool start_gather(ProcessGroup& group);
+  /// Waits for the gather, if one is under way, and gives the parameters their values.
+  void finish_gather();
+  /// Frees the arena and leaves the parameters without memory, unless it stays whole.
+  void release();
+  bool is_gathered() const { return arena_.defined() && !gather_under_way_ && !out_of_date_; }
+
+  /// The ranks' shards are about to change, or have changed: the next gather brings other values,
+  /// so that graphs recorded before become invalid (version counters).
+  void mark_changed();
+  /// Makes this rank's shard what its part of the gathered parameters holds, after they were
+  /// changed in place.
+  void take_from_parameters();
+
+ private:
+  const std::string name_;
+  const std::vector<NamedTensor> parameters_;
+  const ShardLayout layout_;
+  const int rank_;
+  const bool stays_whole_;
+  Tensor arena_;  ///< [elements()]; undefined while released
+  Tensor shard_;
+  Work gather_;
+  bool gather_under_way_ = false;
+  bool out_of_date_ = false;  ///< what the arena holds of other ranks has changed
+  bool new_values_ = false;   ///< not announced by the parameters' versions yet
+};
+
+}  // namespace lockstep::dist

@@ -1,0 +1,303 @@
+#include "dist/fsdp/sharded_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/device/copies.h"
+#include "core/tensor/allocator.h"
+#include "dist/fsdp/fully_shard.h"
+#include "dist/group/failure.h"
+#include "tests/core/expect_error.h"
+#include "tests/dist/fsdp/small_net.h"
+#include "tests/dist/group/on_ranks.h"
+
+namespace lockstep::dist {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr ShardStrategy kStrategies[] = {ShardStrategy::kFullShard, ShardStrategy::kShardGradOp,
+                                         ShardStrategy::kShardOptimizer};
+
+void run_step(ShardedModel& sharded, const SmallNet& net, int sample) {
+  sharded.begin_step();
+  sharded.begin_leaf();
+  net.loss(sample).backward();
+  sharded.finish();
+}
+
+/// Subtracts a part of the gradients.
+void descend(const ShardedModel& sharded) {
+  const NoGradGuard no_grad;
+  for (size_t i = 0; i < sharded.parameters().size(); ++i) {
+    sub_(sharded.parameters()[i].tensor, sharded.gradients()[i], 0.1);
+  }
+}
+
+/// The gradients of all parameters, in their order.
+std::vector<std::vector<float>> whole_gradients(const ShardedModel& sharded) {
+  std::vector<std::vector<float>> result;
+  for (const NamedTensor& each : sharded.whole_of(sharded.gradients())) {
+    result.push_back(values_of(each.tensor));
+  }
+  return result;
+}
+
+TEST(ShardedModel, TrainsAsOneRankDoesWithAllSamples) {
+  const SmallNet alone;
+  for (int step = 0; step < 4; ++step) {
+    alone.zero_grad();
+    for (int rank = 0; rank < 3; ++rank) alone.loss(3 * step + rank).backward();
+    const NoGradGuard no_grad;
+    for (const Tensor& each : alone.parameters()) sub_(each, each.grad(), 0.1);
+  }
+  for (const ShardStrategy strategy : kStrategies) {
+    all_ranks(3, [&](ProcessGroup& group) {
+      SmallNet net;
+      const auto sharded = fully_shard(net, group, {.strategy = strategy});
+      EXPECT_EQ(sharded->unit_count(), 4u);
+      for (int step = 0; step < 4; ++step) {
+        run_step(*sharded, net, 3 * step + group.rank());
+        descend(*sharded);
+      }
+      sharded->mark_changed();
+      sharded->summon_full_parameters();
+      const std::vector<Tensor> expected = alone.parameters(), got = net.parameters();
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const std::vector<float> a = values_of(expected[i]), b = values_of(got[i]);
+        for (size_t k = 0; k < a.size(); ++k) ASSERT_NEAR(a[k], b[k], 1e-5);
+      }
+    });
+  }
+}
+
+TEST(ShardedModel, GradientsHaveTheBitsOfOneTreeOfLeaves) {
+  // 4 leaves of one backward each, on 1, 2 and 3 ranks.
+  std::vector<std::vector<std::vector<float>>> seen;
+  for (const int ranks : {1, 2, 3}) {
+    for (const ShardStrategy strategy : kStrategies) {
+      std::vector<std::vector<float>> gradients;
+      all_ranks(ranks, [&](ProcessGroup& group) {
+        SmallNet net;
+        const LeafRange own = leaves_of_rank(4, group.rank(), ranks);
+        const auto sharded =
+            fully_shard(net, group, {.strategy = strategy, .leaves = own, .tree_leaves = 4});
+        sharded->begin_step();
+        for (int64_t leaf = own.first; leaf < own.end; ++leaf) {
+          sharded->begin_leaf();
+          sharded->expect_last_backward(leaf + 1 == own.end);
+          net.loss(static_cast<int>(leaf)).backward();
+        }
+        int64_t most = 0;
+        for (int rank = 0; rank < ranks; ++rank) {
+          most = std::max(most, leaves_of_rank(4, rank, ranks).size());
+        }
+        for (int64_t i = own.size(); i < most; ++i) sharded->pass_without_samples();
+        sharded->finish();
+        const auto whole = whole_gradients(*sharded);
+        if (group.rank() == 0) gradients = whole;
+      });
+      seen.push_back(gradients);
+    }
+  }
+  for (const auto& each : seen) EXPECT_EQ(each, seen.front());
+}
+
+TEST(ShardedModel, BackwardsOfAStepAddUpWithAndWithoutCommunication) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group);
+    sharded->begin_step();
+    for (int i = 0; i < 3; ++i) net.loss(10 * i + group.rank()).backward();
+    sharded->finish();
+    const auto expected = whole_gradients(*sharded);
+
+    sharded->begin_step();
+    {
+      const auto no_sync = sharded->no_sync();
+      for (int i = 0; i < 2; ++i) net.loss(10 * i + group.rank()).backward();
+    }
+    net.loss(20 + group.rank()).backward();
+    sharded->finish();
+    const auto got = whole_gradients(*sharded);
+    for (size_t i = 0; i < got.size(); ++i) {
+      for (size_t k = 0; k < got[i].size(); ++k) ASSERT_NEAR(got[i][k], expected[i][k], 1e-5);
+    }
+  });
+}
+
+TEST(ShardedModel, AParameterIsHereOnlyWhileItsModuleRuns) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group);
+    const Tensor weight = net.blocks[1]->weight;
+    expect_error<DeviceError>([&] { (void)weight.sum(); }, "blocks.1.weight", "summon_full");
+    bool was_here = false;
+    net.blocks[2]->register_forward_pre_hook([&](const nn::Module&, std::span<Tensor>) {
+      expect_error<DeviceError>([&] { (void)weight.data(); }, "blocks.1.weight");
+      was_here = net.blocks[2]->weight.data() != nullptr;
+    });
+    run_step(*sharded, net, 0);
+    EXPECT_TRUE(was_here);
+    expect_error<DeviceError>([&] { (void)net.first.data(); }, "first");
+    sharded->summon_full_parameters();
+    EXPECT_NE(weight.data(), nullptr);
+    sharded->release_full_parameters();
+    expect_error<DeviceError>([&] { (void)weight.data(); }, "blocks.1.weight");
+  });
+}
+
+TEST(ShardedModel, ParametersAreGatheredAheadWithinALimit) {
+  constexpr int64_t kBlock = 8192 * sizeof(float);  // an arena: the weight, and the bias's block
+  const auto allocated_in_first_block = [](int64_t prefetch_bytes) {
+    int64_t bytes = 0;
+    all_ranks(2, [&](ProcessGroup& group) {
+      SmallNet net(5);
+      const auto sharded = fully_shard(net, group, {.prefetch_bytes = prefetch_bytes});
+      run_step(*sharded, net, 0);  // the order of units is known then
+      net.blocks[0]->register_forward_pre_hook([&](const nn::Module&, std::span<Tensor>) {
+        group.barrier().wait();  // all ranks have begun their gathers, and wait here
+        if (group.rank() == 0) bytes = allocator(kCPU).stats().allocated;
+        group.barrier().wait();
+      });
+      const NoGradGuard no_grad;
+      net.loss(1);
+    });
+    return bytes;
+  };
+  const int64_t next = allocated_in_first_block(0);
+  EXPECT_EQ(allocated_in_first_block(2 * kBlock) - next, 2 * kBlock) << "one more on two ranks";
+  EXPECT_EQ(allocated_in_first_block(10 * kBlock) - next, 2 * 3 * kBlock);
+}
+
+TEST(ShardedModel, GatherAndScatterMakeNoHiddenCopies) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group);
+    run_step(*sharded, net, 0);
+    const int64_t before = hidden_copies().copies;
+    run_step(*sharded, net, 1);
+    // `first`, `last` and the biases are summed over rows by the derivative of broadcasting, which
+    // has no destination.
+    EXPECT_LE(hidden_copies().copies - before, 2 * 8);
+  });
+}
+
+TEST(ShardedModel, SharedParametersAreTheRoots) {
+  struct Tied : SmallNet {
+    Tied() : SmallNet(2) { register_module("again", *blocks[0]); }
+  };
+  all_ranks(2, [](ProcessGroup& group) {
+    Tied net;
+    // Both units have block 0's parameters.
+    const std::vector<nn::Module*> units = {net.blocks[0].get(), net.blocks[0].get(),
+                                            net.blocks[1].get()};
+    const auto sharded = fully_shard(net, units, group);
+    EXPECT_EQ(sharded->unit_count(), 2u);
+    run_step(*sharded, net, group.rank());
+  });
+}
+
+TEST(ShardedModel, FrozenAndIgnoredParametersStayAsTheyAre) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    net.blocks[1]->weight.set_requires_grad(false);
+    const std::vector<float> frozen = values_of(net.blocks[1]->weight);
+    const auto sharded = fully_shard(net, group, {.ignored = {net.last}});
+    for (int step = 0; step < 2; ++step) {
+      run_step(*sharded, net, step);
+      descend(*sharded);
+    }
+    EXPECT_TRUE(net.last.grad().defined()) << "its gradient is this rank's";
+    EXPECT_NE(net.last.data(), nullptr);
+    sharded->summon_full_parameters();
+    EXPECT_EQ(values_of(net.blocks[1]->weight), frozen);
+  });
+}
+
+TEST(ShardedModel, WithoutGradientsForwardLeavesNothingGatheredButTheRoot) {
+  all_ranks(2, [](ProcessGroup& group) {
+    for (const ShardStrategy strategy : {ShardStrategy::kFullShard, ShardStrategy::kShardGradOp}) {
+      SmallNet net;
+      const auto sharded = fully_shard(net, group, {.strategy = strategy});
+      const float expected = SmallNet().loss(3).item<float>();
+      const NoGradGuard no_grad;
+      EXPECT_EQ(net.loss(3).item<float>(), expected);
+      EXPECT_NE(net.last.data(), nullptr);
+      expect_error<DeviceError>([&] { (void)net.blocks[0]->weight.data(); }, "blocks.0.weight");
+    }
+  });
+}
+
+TEST(ShardedModel, AParameterWithoutAGradientIsAnErrorOfItsBackward) {
+  const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group);
+    sharded->begin_step();
+    const Tensor x = SmallNet::random({1, SmallNet::kWidth}, 5);
+    sum(net.blocks[0]->forward(x)).backward();
+  });
+  for (const std::exception_ptr& error : errors) {
+    EXPECT_THAT(text_of(error), HasSubstr("received no gradient"));
+  }
+}
+
+TEST(ShardedModel, RanksThatWrapOtherUnitsAreRefused) {
+  const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    std::vector<nn::Module*> units = net.sequence();
+    if (group.rank() == 1) std::swap(units[0], units[1]);
+    fully_shard(net, units, group);
+  });
+  for (const std::exception_ptr& error : errors) {
+    EXPECT_THAT(text_of(error), HasSubstr("[fully_shard] rank 1 has another model"));
+  }
+}
+
+TEST(ShardedModel, ParametersOnMetaAreRefusedByName) {
+  const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
+    const DefaultDeviceGuard on_meta(kMeta);
+    nn::Linear layer(4, 4, false);
+    fully_shard(layer, std::vector<nn::Module*>{}, group);
+  });
+  for (const std::exception_ptr& error : errors) {
+    EXPECT_THAT(text_of(error), HasSubstr("parameter weight [4, 4] is on meta"));
+  }
+}
+
+TEST(ShardedModel, ADerivativeOfAGradientIsRefused) {
+  const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group);
+    sharded->begin_step();
+    net.loss(1).backward({}, /*retain_graph=*/true, /*create_graph=*/true);
+  });
+  for (const std::exception_ptr& error : errors) {
+    EXPECT_THAT(text_of(error), HasSubstr("create_graph"));
+  }
+}
+
+TEST(ShardedModel, BackwardThroughAGraphOfChangedParametersIsAnError) {
+  const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group);
+    sharded->begin_step();
+    const Tensor stale = net.loss(0);
+    net.loss(1).backward();
+    sharded->finish();
+    descend(*sharded);
+    sharded->begin_step();
+    net.loss(2);
+    stale.backward();
+  });
+  for (const std::exception_ptr& error : errors) {
+    EXPECT_THAT(text_of(error), HasSubstr("changed in place"));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::dist
