@@ -5,7 +5,8 @@
 #include "configs/run.pb.h"
 #include "core/base/check.h"
 #include "dist/ddp/power_sgd.h"
-#include "nn/module.h"
+#include "dist/fsdp/fully_shard.h"
+#include "nn/block_model.h"
 #include "train/optimizer/early_update.h"
 
 namespace lockstep::train {
@@ -28,6 +29,18 @@ dist::CommunicationHook communication_hook(const config::ParallelConfig& paralle
   return {};
 }
 
+/// ReducerOptions::tree_leaves of a run.
+int64_t tree_leaves(const config::RunConfig& config, const dist::ProcessGroup* group) {
+  if (config.reproducibility() != config::BITWISE) return 0;
+  const int64_t leaves = config.train().leaves();
+  LS_CHECK(group == nullptr || group->size() <= leaves, ConfigError,
+           "[train] reproducibility: BITWISE needs a leaf of the step for each rank: expected at "
+           "most {} ranks (train.leaves), got {}. Start fewer, or set train.leaves higher for "
+           "all runs that are to be equal.",
+           leaves, group->size());
+  return leaves;
+}
+
 int64_t bytes_of_mib(double mib) { return std::llround(std::ceil(mib * (1 << 20))); }
 
 dist::ReducerOptions reducer_options(const config::RunConfig& config, const StepShare& share,
@@ -37,16 +50,21 @@ dist::ReducerOptions reducer_options(const config::RunConfig& config, const Step
                      .bytes = bytes_of_mib(config.parallel().bucket_mib())};
   options.communication_hook = communication_hook(config.parallel());
   options.leaves = {share.first_leaf, share.first_leaf + share.leaves};
-  if (config.reproducibility() == config::BITWISE) {
-    const int64_t leaves = config.train().leaves();
-    LS_CHECK(group == nullptr || group->size() <= leaves, ConfigError,
-             "[train] reproducibility: BITWISE needs a leaf of the step for each rank: expected at "
-             "most {} ranks (train.leaves), got {}. Start fewer, or set train.leaves higher for "
-             "all runs that are to be equal.",
-             leaves, group->size());
-    options.tree_leaves = leaves;
-  }
+  options.tree_leaves = tree_leaves(config, group);
   return options;
+}
+
+/// Why the config's other options do not go with a model that is spread over the ranks; empty if
+/// they do.
+std::string conflict_with_sharding(const config::RunConfig& config) {
+  if (config.parallel().communication_hook_case() !=
+      config::ParallelConfig::COMMUNICATION_HOOK_NOT_SET) {
+    return "a communication hook compresses sums that every rank gets whole";
+  }
+  if (config.optimizer().optimizer_in_backward()) {
+    return "optimizer.optimizer_in_backward updates parameters that every rank has";
+  }
+  return "";
 }
 
 }  // namespace
@@ -73,6 +91,43 @@ std::unique_ptr<dist::Reducer> make_reducer(const config::RunConfig& config, con
     };
   }
   return std::make_unique<dist::Reducer>(trained_parameters(model), group, options);
+}
+
+std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& config,
+                                                       const StepShare& share, bool is_even,
+                                                       nn::Module& model,
+                                                       dist::ProcessGroup* group) {
+  const config::ParallelConfig& parallel = config.parallel();
+  if (group == nullptr || parallel.strategy() == config::ParallelConfig::DDP) return nullptr;
+  const std::string conflict = conflict_with_sharding(config);
+  LS_CHECK(conflict.empty(), ConfigError,
+           "[train] parallel.strategy: {} cannot be combined with other options of the config: {}. "
+           "Leave that out, or use DDP.",
+           config::ParallelConfig::Strategy_Name(parallel.strategy()), conflict);
+  (void)trained_parameters(model);  // all are f32
+  dist::ShardOptions options;
+  options.tree_leaves = tree_leaves(config, group);
+  if (options.tree_leaves > 0) {
+    options.leaves = {share.first_leaf, share.first_leaf + share.leaves};
+  }
+  options.accumulates = !is_even || parallel.strategy() == config::ParallelConfig::SHARD_OPTIMIZER;
+  options.prefetch_bytes = bytes_of_mib(parallel.prefetch_mib());
+  switch (parallel.strategy()) {
+    case config::ParallelConfig::SHARD_GRAD_OP:
+      options.strategy = dist::ShardStrategy::kShardGradOp;
+      break;
+    case config::ParallelConfig::SHARD_OPTIMIZER:
+      options.strategy = dist::ShardStrategy::kShardOptimizer;
+      break;
+    default:
+      break;
+  }
+  std::vector<dist::ShardableModule> units;
+  if (auto* const blocks = dynamic_cast<nn::BlockModel*>(&model)) {
+    for (nn::Module* each : blocks->sequence()) units.push_back(dist::shardable(*each));
+  }
+  return std::make_unique<dist::ShardedModel>(dist::shardable(model), std::move(units), *group,
+                                              options);
 }
 
 }  // namespace lockstep::train

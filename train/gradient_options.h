@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dist/ddp/reducer.h"
+#include "dist/fsdp/sharded_model.h"
 #include "train/step_share.h"
 
 namespace lockstep::config {
@@ -27,5 +28,14 @@ std::vector<dist::NamedTensor> trained_parameters(const nn::Module& model);
 std::unique_ptr<dist::Reducer> make_reducer(const config::RunConfig& config, const StepShare& share,
                                             const nn::Module& model, dist::ProcessGroup* group,
                                             EarlyUpdate* early_update = nullptr);
+
+/// The sharded model of a run whose parallel.strategy spreads more than the data over the ranks of
+/// `group`, summoned; null for DDP, and without a group. Group and model must outlive it. Throws
+/// ConfigError for options that cannot be combined with it, and what ShardedModel throws.
+/// `is_even`: all ranks do the same number of micro-batches in a step.
+std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& config,
+                                                       const StepShare& share, bool is_even,
+                                                       nn::Module& model,
+                                                       dist::ProcessGroup* group);
 
 }  // namespace lockstep::train

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -82,6 +83,15 @@ StepShare share_of_rank(const config::RunConfig& config, const dist::ProcessGrou
   return share_of_step(config.train(), group);
 }
 
+/// This rank's parts of a sharded model's parameters, for the optimizer.
+std::vector<nn::NamedParameter> parts_of(const dist::ShardedModel& sharded) {
+  std::vector<nn::NamedParameter> parts;
+  for (const dist::NamedTensor& each : sharded.parameters()) {
+    parts.push_back({each.name, each.tensor});
+  }
+  return parts;
+}
+
 void use_threads(const config::RunConfig& config, Device device) {
   if (config.threads() > 0) set_num_threads(config.threads());
   if (DeviceRuntime* const runtime = device_runtime(device.type)) {
@@ -100,15 +110,19 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
   if (group != nullptr && group->size() == 1) group = nullptr;
   nn::Module& model = task->model();
   const Settings settings = settings_of(config, group, *task);
-  auto optimizer = build_optimizer(config, model.named_parameters());
+  const std::vector<int64_t> micro_batches = micro_batches_of_ranks(config.train(), group);
+  const bool is_even = std::ranges::min(micro_batches) == std::ranges::max(micro_batches);
+  auto sharded = make_sharded_model(config, settings.share, is_even, model, group);
+  auto optimizer = build_optimizer(config, sharded ? parts_of(*sharded) : model.named_parameters());
   GradScaler scaler(
       {.init_scale = GradScalerOptions().init_scale * smallest_loss_scale(config, *task),
        .enabled = settings.precision == Precision::kF16Mixed});
   auto early_update = config.optimizer().optimizer_in_backward()
                           ? std::make_unique<EarlyUpdate>(*optimizer)
                           : nullptr;
-  auto reducer = make_reducer(config, settings.share, model, group, early_update.get());
-  RankStatistics statistics(model, group, micro_batches_of_ranks(config.train(), group));
+  auto reducer =
+      sharded ? nullptr : make_reducer(config, settings.share, model, group, early_update.get());
+  RankStatistics statistics(model, group, micro_batches);
   if (group != nullptr && config.parallel().sync_batch_norm())
     convert_sync_batchnorm(model, *group);
   if (group != nullptr && config.reproducibility() == config::BITWISE) {
@@ -116,7 +130,8 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
   }
   use_threads(config, settings.device);
   return Trainer(group, settings, std::move(task), std::move(optimizer), std::move(scaler),
-                 std::move(early_update), std::move(reducer), std::move(statistics));
+                 std::move(early_update), std::move(reducer), std::move(sharded),
+                 std::move(statistics));
 }
 
 Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
@@ -124,6 +139,8 @@ Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
   Settings settings;
   settings.batch_size = config.train().batch_size();
   settings.share = share_of_rank(config, group);
+  settings.idle_passes = std::ranges::max(micro_batches_of_ranks(config.train(), group)) -
+                         settings.share.micro_batches;
   settings.device = task.model().device();
   settings.precision = precision_of(config);
   settings.overfit_one_batch = config.train().overfit_one_batch();
@@ -139,17 +156,25 @@ Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
 Trainer::Trainer(dist::ProcessGroup* group, const Settings& settings, std::unique_ptr<Task> task,
                  std::unique_ptr<Optimizer> optimizer, GradScaler scaler,
                  std::unique_ptr<EarlyUpdate> early_update, std::unique_ptr<dist::Reducer> reducer,
-                 RankStatistics statistics)
+                 std::unique_ptr<dist::ShardedModel> sharded, RankStatistics statistics)
     : group_(group),
       settings_(settings),
       task_(std::move(task)),
       optimizer_(std::move(optimizer)),
       scaler_(std::move(scaler)),
       early_update_(std::move(early_update)),
-      reducer_(std::move(reducer)),
-      statistics_(std::move(statistics)) {}
+      reducer_(reducer.get()),
+      sharded_(sharded.get()),
+      statistics_(std::move(statistics)) {
+  if (sharded) {
+    sync_ = std::move(sharded);
+  } else {
+    sync_ = std::move(reducer);
+  }
+}
 
 StepResult Trainer::step(bool another) {
+  scatter_state();
   const StepMeter meter(group_);
   StepInFlight step = forward_and_backward();
   const Sums sums = sum_over_ranks(step);
@@ -158,16 +183,18 @@ StepResult Trainer::step(bool another) {
 
   std::optional<dist::StepTimes> kept;  // of this step, where the next one's take their place
   if (another && can_begin_ahead()) {
-    kept = reducer_->take_times();
+    kept = sync_->take_times();
     begin_ahead();
   }
+  // A step that is begun ahead counts its waiting anew.
+  const double gather_wait = sharded_ == nullptr ? 0 : sharded_->gather_wait_seconds();
   read(step);
   StepResult& result = step.result;
   meter.write_to(result);
   if (group_ != nullptr) {
     // A device has come past all gradients where the losses were read.
-    const dist::StepTimes& times = kept ? *kept : reducer_->times();
-    result.exposed_comm_ms = times.exposed_seconds() * 1e3;
+    const dist::StepTimes& times = kept ? *kept : sync_->times();
+    result.exposed_comm_ms = (times.exposed_seconds() + gather_wait) * 1e3;
     if (result.outcome.finite) overlap_.add(overlap_of_step(times, result.seconds));
   }
   if (!result.outcome.finite) result.non_finite = find_non_finite(step);
@@ -202,21 +229,24 @@ void Trainer::forward_and_backward(StepInFlight& step, bool ahead) {
   step.losses =
       zeros({settings_.batch_size / share.micro_batch_size + 1}, {DType::kF64, settings_.device});
 
-  reducer_->begin_step();
+  sync_->begin_step();
   for (int64_t i = 0; i < share.micro_batches; ++i) {
-    if (share.begins_leaf(i)) reducer_->begin_leaf();
+    if (share.begins_leaf(i)) sync_->begin_leaf();
     const SummedLoss loss = statistics_.observe([&] { return forward(step.batch, i); });
     if (i == 0) step.result.data_wait_ms = task_->data_wait_ms();
     step.own_targets += loss.targets;
     if (share.ends_step(i)) {
       exchange_counts(step);
-      reducer_->expect_last_backward();
+      sync_->expect_last_backward();
     }
     scaler_.scale(loss.sum).backward();  // buckets leave while the last one runs
     keep(loss, i, step);
   }
-  reducer_->finish();
-  if (early_update_) early_update_->finish(reducer_->gradients());
+  for (int64_t i = 0; sharded_ != nullptr && i < settings_.idle_passes; ++i) {
+    sharded_->pass_without_samples();
+  }
+  sync_->finish();
+  if (early_update_) early_update_->finish(gradients());
   statistics_.apply();
 }
 
@@ -251,10 +281,10 @@ Trainer::Sums Trainer::sum_over_ranks(const StepInFlight& step) {
   const NoGradGuard no_grad;
   Sums sums;
   if (scaler_.is_enabled()) sums.loss_scale = scaler_.scale_on(settings_.device);
-  const std::vector<Tensor>& gradients = reducer_->gradients();
-  const Tensor norm_of_sums = early_update_ ? norm_of_square_sums(early_update_->square_sums())
-                              : scaler_.is_enabled() ? scaler_.unscale_(gradients)
-                                                     : grad_norm(gradients);
+  Tensor norm_of_sums = norm_of_square_sums(
+      early_update_ ? early_update_->square_sums()
+                    : sync_->blocks_of_all(block_square_sums(gradients(), settings_.device)));
+  if (scaler_.is_enabled()) norm_of_sums = scaler_.unscale_(gradients(), norm_of_sums);
   const int64_t micro_batches = step.losses.numel() - 1;
   sums.stop = step.losses.select(0, micro_batches);
   if (stop_ && stop_()) sums.stop.fill_(1);
@@ -274,7 +304,7 @@ void Trainer::update(StepInFlight& step, const Sums& sums) {
   const double limit = settings_.clip_grad_norm;
   const Tensor loss_is_finite = isfinite(sums.loss), norm_is_finite = isfinite(sums.norm);
   const Tensor may_update = logical_and(loss_is_finite, norm_is_finite);
-  optimizer_->step(reducer_->gradients(), step.result.learning_rate, sums.mean,
+  optimizer_->step(gradients(), step.result.learning_rate, sums.mean,
                    {.grad_factor = limit > 0 ? clip_factor(sums.norm, limit) : Tensor(),
                     .found_inf = logical_not(may_update).to(DType::kF32)});
   if (!scaler_.is_enabled()) return;
@@ -345,10 +375,12 @@ void Trainer::give_up_next() {
 std::string Trainer::find_non_finite(const StepInFlight& step) {
   if (*step.targets.data<double>() == 0) return "the batch has no targets";
   if (step.result.outcome.spoiled)
-    return non_finite_sums(trained_parameters(task_->model()), reducer_->gradients());
+    return non_finite_sums(trained_parameters(task_->model()), gradients());
   NonFiniteSearch search(trained_parameters(task_->model()),
                          settings_.batch_size / settings_.share.micro_batch_size);
   const RandomStateGuard random_state_stays;
+  // Each rank stops at what it finds, so that its forwards cannot gather.
+  if (sharded_ != nullptr) sharded_->summon_full_parameters();
   try {
     const std::vector<Tensor> parameters = task_->model().parameters();
     const nn::StatisticsLog running_statistics_stay(task_->model());
@@ -363,13 +395,81 @@ std::string Trainer::find_non_finite(const StepInFlight& step) {
   } catch (const std::exception& error) {
     search.give_up(error.what());  // the other ranks wait for what this one has found
   }
+  if (sharded_ != nullptr) sharded_->release_full_parameters();
   return search.conclusion(group_);
+}
+
+// --- state that is spread over the ranks
+// ----------------------------------------------------------
+
+void Trainer::gather_weights() {
+  give_up_next();
+  if (sharded_ != nullptr && !sharded_->is_summoned()) sharded_->summon_full_parameters();
+}
+
+void Trainer::gather_state() {
+  if (sharded_ == nullptr) return;
+  gather_weights();
+  if (!whole_state_.empty()) return;
+  const std::vector<nn::StoredParameter> own = optimizer_->state();
+  const size_t parts = sharded_->parameters().size();
+  size_t next = 0;
+  for (const std::string& name : optimizer_->state_names()) {
+    std::vector<Tensor> tensors;
+    for (size_t i = 0; i < parts; ++i) tensors.push_back(own[next++].tensor);
+    for (const dist::NamedTensor& each : sharded_->whole_of(tensors)) {
+      whole_state_.push_back({name + "." + each.name, each.tensor});
+    }
+  }
+}
+
+std::vector<nn::StoredParameter> Trainer::optimizer_state() {
+  if (sharded_ == nullptr) return optimizer_->state();
+  LS_CHECK(sharded_->is_summoned(), InternalError,
+           "[trainer] optimizer_state: expected gather_state() on all ranks before it.");
+  if (whole_state_.empty()) {
+    for (const std::string& name : optimizer_->state_names()) {
+      for (const nn::NamedParameter& each : task_->model().named_parameters()) {
+        if (!each.tensor.requires_grad()) continue;
+        whole_state_.push_back(
+            {name + "." + each.name, zeros(each.tensor.sizes(), each.tensor.options())});
+      }
+    }
+  }
+  return whole_state_;
+}
+
+void Trainer::scatter_state() {
+  if (sharded_ == nullptr || !sharded_->is_summoned()) return;
+  sharded_->release_full_parameters(/*changed=*/true);
+  if (whole_state_.empty()) return;
+  const std::vector<nn::StoredParameter> own = optimizer_->state();
+  const size_t parts = sharded_->parameters().size();
+  const size_t names = optimizer_->state_names().size();
+  const size_t whole = whole_state_.size() / names;
+  for (size_t name = 0; name < names; ++name) {
+    std::vector<dist::NamedTensor> from;
+    std::vector<Tensor> to;
+    for (size_t i = 0; i < whole; ++i) {
+      const nn::StoredParameter& each = whole_state_[name * whole + i];
+      from.push_back({each.name, each.tensor});
+    }
+    for (size_t i = 0; i < parts; ++i) to.push_back(own[name * parts + i].tensor);
+    sharded_->copy_parts_of(from, to);
+  }
+  whole_state_.clear();
 }
 
 std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {
   give_up_next();
+  // Ranks take different numbers of batches, so that their forwards cannot gather.
+  const bool gathers = sharded_ != nullptr && !sharded_->is_summoned();
+  if (gathers) sharded_->summon_full_parameters();
   const AutocastGuard region = autocast_region(settings_.precision, settings_.device.type);
-  return task_->evaluate({.max_batches = max_batches, .stop = stop_, .group = group_});
+  const std::optional<Evaluation> result =
+      task_->evaluate({.max_batches = max_batches, .stop = stop_, .group = group_});
+  if (gathers) sharded_->release_full_parameters();
+  return result;
 }
 
 }  // namespace lockstep::train

@@ -8,6 +8,7 @@
 
 #include "core/tensor/generator.h"
 #include "dist/ddp/reducer.h"
+#include "dist/fsdp/sharded_model.h"
 #include "train/optimizer/early_update.h"
 #include "train/optimizer/grad_scaler.h"
 #include "train/optimizer/learning_rate.h"
@@ -64,9 +65,11 @@ struct Position {
 /// With a group each of its ranks trains a copy of the model on its share of every step
 /// (train/step_share.h); gradients are summed over the ranks while backward runs
 /// (dist/ddp/reducer.h), and all ranks make the same update, as long as they began with the same
-/// weights and state. Running statistics are those of all ranks' micro-batches
-/// (train/rank_statistics.h). With optimizer.optimizer_in_backward parameters are updated
-/// while backward runs (train/optimizer/early_update.h).
+/// weights and state. With a parallel.strategy that shards, parameters, gradients and optimizer
+/// state are spread over the ranks instead (dist/fsdp/sharded_model.h). Running statistics are
+/// those of all ranks' micro-batches (train/rank_statistics.h). With
+/// optimizer.optimizer_in_backward parameters are updated while backward runs
+/// (train/optimizer/early_update.h).
 ///
 /// On an asynchronous device clipping, the loss scale and whether a step is left out are decided
 /// there. What `step` returns must come from it; with `another` the next step's forward and
@@ -107,12 +110,31 @@ class Trainer {
   /// to stop.
   void set_stop_request(StopRequest stop) { stop_ = std::move(stop); }
 
-  /// Gradients of the last step, valid until the next: for each parameter the sum over all ranks'
-  /// targets, without the loss scale and before clipping.
-  const std::vector<Tensor>& gradients() const { return reducer_->gradients(); }
-  /// Sums the gradients; for its reports.
-  dist::Reducer& reducer() { return *reducer_; }
-  const dist::Reducer& reducer() const { return *reducer_; }
+  /// Gradients of the last step, valid until the next: for each parameter, or part of one that is
+  /// this rank's, the sum over all ranks' targets, without the loss scale and before clipping.
+  const std::vector<Tensor>& gradients() const { return sync_->gradients(); }
+  /// Sums the gradients where every rank has a copy of the model; for its reports. Null where the
+  /// model is sharded.
+  dist::Reducer* reducer() { return reducer_; }
+  const dist::Reducer* reducer() const { return reducer_; }
+
+  // State that is spread over the ranks is gathered to be saved, restored or used besides steps.
+  // After `create` it is gathered. These functions do nothing for a model that is not sharded.
+
+  /// Gathers weights and optimizer state on all ranks. Collective.
+  void gather_state();
+  /// The same for weights alone.
+  void gather_weights();
+  /// Makes of each rank's part of what was gathered its own state again, changed or not, and frees
+  /// the rest. `step` does it first.
+  void scatter_state();
+  /// The optimizer's state as checkpoints hold it, to be read or changed in place; of a sharded
+  /// model only while its state is gathered. Whole tensors of zeros where only the weights are
+  /// gathered: they become the state.
+  std::vector<nn::StoredParameter> optimizer_state();
+  bool is_sharded() const { return sharded_ != nullptr; }
+  /// Whether `optimizer_state` is other than zeros on this rank.
+  bool has_optimizer_state() const { return sharded_ == nullptr || !whole_state_.empty(); }
   /// How communication went in the last finite steps; empty for a rank alone, and on devices with
   /// streams, whose times are not known.
   const RecentOverlap& overlap() const { return overlap_; }
@@ -142,6 +164,8 @@ class Trainer {
   struct Settings {
     int64_t batch_size = 0;  ///< samples, of all ranks
     StepShare share;
+    /// How many micro-batches less this rank does in a step than the one that does most.
+    int64_t idle_passes = 0;
     Device device;
     Precision precision = Precision::kF32;
     bool overfit_one_batch = false;
@@ -177,7 +201,7 @@ class Trainer {
   Trainer(dist::ProcessGroup* group, const Settings& settings, std::unique_ptr<Task> task,
           std::unique_ptr<Optimizer> optimizer, GradScaler scaler,
           std::unique_ptr<EarlyUpdate> early_update, std::unique_ptr<dist::Reducer> reducer,
-          RankStatistics statistics);
+          std::unique_ptr<dist::ShardedModel> sharded, RankStatistics statistics);
 
   /// The next step with its forward and backward passes queued, begun ahead or now.
   StepInFlight forward_and_backward();
@@ -212,7 +236,11 @@ class Trainer {
   std::optional<int64_t> updates_;  ///< the optimizer's steps, where they are known here
   GradScaler scaler_;
   std::unique_ptr<EarlyUpdate> early_update_;  ///< where the config wants it
-  std::unique_ptr<dist::Reducer> reducer_;
+  dist::Reducer* reducer_;                     ///< sync_, or null
+  dist::ShardedModel* sharded_;                ///< sync_, or null
+  std::unique_ptr<dist::GradientSync> sync_;   ///< sums the gradients
+  std::vector<nn::StoredParameter>
+      whole_state_;  ///< of a sharded model's optimizer, while gathered
   RankStatistics statistics_;
   RecentOverlap overlap_;
   std::optional<StepInFlight> begun_;  ///< the next step, where it is

@@ -63,7 +63,7 @@ StepOverlap timed_steps(train::Trainer& trainer, ProcessGroup& group, int64_t st
     trainer.step();
     stream.synchronize();
     const double seconds = seconds_between(start, Clock::now());
-    all.push_back(train::overlap_of_step(trainer.reducer().times(), seconds));
+    all.push_back(train::overlap_of_step(trainer.reducer()->times(), seconds));
   }
   return train::median_step(all);
 }
@@ -121,12 +121,16 @@ struct Report {
 
 Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std::string name) {
   Report report;
+  LS_CHECK(trainer.reducer() != nullptr, ConfigError,
+           "[bench overlap] parallel.strategy: expected DDP, whose sums are measured with and "
+           "without computation. Train with the other strategies: overlap.json is in the run's "
+           "directory.");
   // Warms up: trains until the reducer has settled on the order and sizes of buckets.
-  while (!trainer.reducer().is_settled()) trainer.step();
+  while (!trainer.reducer()->is_settled()) trainer.step();
   trainer.step();
-  trainer.reducer().set_communication(false);
+  trainer.reducer()->set_communication(false);
   report.compute = latest_of_ranks(group, timed_steps(trainer, group, steps));
-  trainer.reducer().set_communication(true);
+  trainer.reducer()->set_communication(true);
   const std::vector<int64_t>& bytes = report.compute.bytes;
   const Device device = trainer.device();
   const Communication communication = communicate(group, device, bytes, steps);
@@ -137,7 +141,7 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
   overlap.own = timed_steps(trainer, group, steps);
   overlap.latest = latest_of_ranks(group, overlap.own);
   overlap.alone_from = "measured: the bucket's share of all transfers without computation";
-  overlap.sizes = train::sizes_of_buckets(trainer.reducer());
+  overlap.sizes = train::sizes_of_buckets(*trainer.reducer());
   report.communication = communication.seconds;
 
   const int local = ranks_on_this_machine(group);

@@ -47,6 +47,7 @@ inline Trace trace(Trainer& trainer, int steps) {
     result.losses.push_back(step.loss);
     result.norms.push_back(step.grad_norm);
   }
+  trainer.gather_weights();
   for (const Tensor& parameter : trainer.task().model().parameters()) {
     const Tensor here = parameter.to(kCPU);
     result.weights.append(static_cast<const char*>(here.data()), here.nbytes());

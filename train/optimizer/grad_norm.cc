@@ -13,6 +13,11 @@ Tensor grad_norm(std::span<const Tensor> gradients) {
   return norm_of_square_sums(_block_square_sums(gradients));
 }
 
+Tensor block_square_sums(std::span<const Tensor> gradients, Device device) {
+  const NoGradGuard no_grad;
+  return gradients.empty() ? zeros({0}, {DType::kF64, device}) : _block_square_sums(gradients);
+}
+
 Tensor norm_of_square_sums(const Tensor& sums) {
   const NoGradGuard no_grad;
   return sqrt(_ordered_sum(sums));

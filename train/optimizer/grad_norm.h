@@ -13,7 +13,9 @@ namespace lockstep::train {
 /// blocks, in a fixed order of lanes; all are added in (tensor, block) order. So the bits depend
 /// neither on threads nor on how gradients are bucketed or sharded.
 Tensor grad_norm(std::span<const Tensor> gradients);
-/// As grad_norm, from the gradients' `_block_square_sums`.
+/// Those sums of squares, of all gradients in order: f64 [blocks], on `device`, theirs.
+Tensor block_square_sums(std::span<const Tensor> gradients, Device device);
+/// As grad_norm, from those sums.
 Tensor norm_of_square_sums(const Tensor& sums);
 
 /// The factor, at most 1, that brings gradients of norm `norm` to a norm of at most `limit` (above

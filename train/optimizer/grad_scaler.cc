@@ -72,12 +72,15 @@ Tensor GradScaler::scale(const Tensor& loss) {
 }
 
 Tensor GradScaler::unscale_(std::span<const Tensor> gradients) {
+  return enabled_ ? unscale_(gradients, grad_norm(gradients)) : Tensor();
+}
+
+Tensor GradScaler::unscale_(std::span<const Tensor> gradients, const Tensor& norm) {
   if (!enabled_) return {};
   LS_CHECK(!found_inf_.defined(), AutogradError,
            "[grad_scaler] unscale_ was called already: expected once before update().");
   const NoGradGuard no_grad;
   // The norm is finite exactly if all elements are: squares of f32 cannot overflow f64.
-  const Tensor norm = grad_norm(gradients);
   const Tensor is_finite = isfinite(norm);
   found_inf_ = logical_not(is_finite).to(DType::kF32);
   const Tensor& scale = scale_on(norm.device());

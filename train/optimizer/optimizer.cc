@@ -137,6 +137,11 @@ void Sgd::update(std::span<const uint32_t> parameters, const Update& update) {
               chosen(decayed_, parameters));
 }
 
+std::vector<std::string> Sgd::state_names() const {
+  if (options_.momentum > 0) return {"momentum_buffer"};
+  return {};
+}
+
 std::vector<nn::StoredParameter> Sgd::state() const {
   std::vector<nn::StoredParameter> state;
   append(state, "momentum_buffer.", names_, buffers_);

@@ -37,6 +37,8 @@ class Optimizer {
 
   /// Name of the update rule in configs: "adamw", "sgd".
   virtual const char* kind() const = 0;
+  /// Names of the tensors that are kept for each parameter: "exp_avg", ...
+  virtual std::vector<std::string> state_names() const = 0;
   /// The state kept between steps, besides their number; names are like "exp_avg.h.0.ln_1.bias".
   /// Copying these tensors and the number of steps into another optimizer resumes from here.
   virtual std::vector<nn::StoredParameter> state() const = 0;
@@ -79,6 +81,7 @@ class AdamW final : public Optimizer {
  public:
   AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options);
   const char* kind() const override { return "adamw"; }
+  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
   /// exp_avg and exp_avg_sq of every parameter.
   std::vector<nn::StoredParameter> state() const override;
 
@@ -105,6 +108,7 @@ class Sgd final : public Optimizer {
  public:
   Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options);
   const char* kind() const override { return "sgd"; }
+  std::vector<std::string> state_names() const override;
   /// momentum_buffer of every parameter; empty without momentum.
   std::vector<nn::StoredParameter> state() const override;
 

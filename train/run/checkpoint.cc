@@ -142,7 +142,7 @@ void write_files(const fs::path& folder, Trainer& trainer, const std::string& co
                  CheckpointManifest& manifest) {
   manifest.files[kWeights] =
       save_tensors(folder / kWeights, trainer.task().model().stored_parameters());
-  const std::vector<nn::StoredParameter> state = trainer.optimizer().state();
+  const std::vector<nn::StoredParameter> state = trainer.optimizer_state();
   if (!state.empty()) manifest.files[kOptimizer] = save_tensors(folder / kOptimizer, state);
   write_text(folder / kConfig, config_text);
   trainer.task().describe(folder);
@@ -189,7 +189,7 @@ void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& m
            "config, or train in another directory.",
            path.string(), manifest.optimizer, optimizer.kind(), manifest.optimizer);
   load_weights(trainer.task().model(), path / kWeights);
-  const std::vector<nn::StoredParameter> state = optimizer.state();
+  const std::vector<nn::StoredParameter> state = trainer.optimizer_state();
   if (!state.empty()) load_tensors(path / kOptimizer, state);
   optimizer.set_steps(manifest.optimizer_steps);
   if (manifest.grad_scaler) trainer.scaler().load_state(*manifest.grad_scaler);

@@ -18,15 +18,9 @@ namespace {
 /// long. A leader that exits is still noticed at once (PeerLostError).
 constexpr std::chrono::hours kFollowerTimeout{24};
 
-std::vector<Tensor> state_of(Trainer& trainer) {
-  std::vector<Tensor> tensors;
-  for (const nn::StoredParameter& each : trainer.task().model().stored_parameters()) {
-    tensors.push_back(each.tensor);
-  }
-  for (const nn::StoredParameter& each : trainer.optimizer().state()) {
-    tensors.push_back(each.tensor);
-  }
-  return tensors;
+/// Copies rank 0's values to all ranks. One by one, since a stored tensor may be a view.
+void broadcast_each(dist::ProcessGroup& group, const std::vector<nn::StoredParameter>& tensors) {
+  for (const nn::StoredParameter& each : tensors) dist::broadcast_values(group, each.tensor);
 }
 
 }  // namespace
@@ -77,6 +71,12 @@ void Replicas::announce_state(Trainer& trainer) {
   share_state(trainer);
 }
 
+void Replicas::announce_gather(Trainer& trainer, bool weights_only) {
+  if (group_ == nullptr || !trainer.is_sharded()) return;
+  agree({Act::kGather, weights_only ? 1 : 0});
+  weights_only ? trainer.gather_weights() : trainer.gather_state();
+}
+
 void Replicas::announce_end() {
   if (group_ != nullptr) agree({Act::kEnd});
 }
@@ -87,15 +87,17 @@ std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
   if (group_ == nullptr || steps.empty()) return std::nullopt;
   agree({Act::kOverlap});
   OverlapReport report = overlap_report(*group_, steps, name);
-  report.sizes = sizes_of_buckets(trainer.reducer());
+  if (trainer.reducer() != nullptr) report.sizes = sizes_of_buckets(*trainer.reducer());
   return report;
 }
 
 void Replicas::share_state(Trainer& trainer) {
   trainer.give_up_next();
   const NoGradGuard no_grad;
-  // broadcast_values, since a stored tensor may be a view.
-  for (const Tensor& tensor : state_of(trainer)) dist::broadcast_values(*group_, tensor);
+  broadcast_each(*group_, trainer.task().model().stored_parameters());
+  const Tensor has_optimizer_state = full({1}, trainer.has_optimizer_state() ? 1 : 0, DType::kI64);
+  group_->broadcast(has_optimizer_state, 0).wait();
+  if (has_optimizer_state.item<int64_t>() != 0) broadcast_each(*group_, trainer.optimizer_state());
   GradScalerState scale = trainer.scaler().state();
   const Tensor numbers = empty({8}, DType::kF64);
   auto* const values = numbers.data<double>();
@@ -129,6 +131,9 @@ void Replicas::follow(Trainer& trainer, const std::function<void(const StepResul
         break;
       case Act::kState:
         share_state(trainer);
+        break;
+      case Act::kGather:
+        next.detail != 0 ? trainer.gather_weights() : trainer.gather_state();
         break;
       case Act::kOverlap:
         (void)overlap_report(*group_, trainer.overlap().steps(), "");

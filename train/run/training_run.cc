@@ -285,6 +285,7 @@ void TrainingRun::checkpoint(RunLog& log, const RunOptions& options) {
   if (saved_step_ == trainer_.steps_done()) return;
   const WaitFor waiting(options, "the checkpoint that is being written");
   const auto start = Clock::now();
+  replicas_.announce_gather(trainer_);
   log.sync();  // metrics.jsonl must keep the lines of all steps that the checkpoint contains
   save_checkpoint(directory_.checkpoints(), trainer_, config_text_);
   saved_step_ = trainer_.steps_done();
@@ -316,6 +317,7 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
   }
   if (action == NonFinite::kRollback) {
     const std::filesystem::path newest = newest_checkpoint(directory_.checkpoints());
+    replicas_.announce_gather(trainer_);
     restore(trainer_, newest, verify_checkpoint(newest));
     trainer_.set_position({trainer_.steps_done(), after.batch});
     replicas_.announce_state(trainer_);
@@ -342,12 +344,14 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
 
 /// Logs the bucket sizes once, after the step at which they were chosen.
 void TrainingRun::log_buckets(RunLog& log) {
-  const std::optional<dist::BucketChoice>& choice = trainer_.reducer().choice();
+  if (trainer_.reducer() == nullptr) return;
+  const std::optional<dist::BucketChoice>& choice = trainer_.reducer()->choice();
   if (!choice || std::exchange(logged_buckets_, true)) return;
   log.note(fmt::format("gradients: {}", dist::describe(*choice)));
 }
 
 void TrainingRun::show_sample(RunLog& log, const RunOptions& options) {
+  replicas_.announce_gather(trainer_, /*weights_only=*/true);
   const WaitFor waiting(options, "this token of the sample");
   const std::string text =
       trainer_.task().sample_text(settings_.sample_bytes, settings_.seed, options.stop);
@@ -373,6 +377,7 @@ bool TrainingRun::is_finished() const {
 
 void TrainingRun::export_model() {
   if (is_finished()) return;
+  replicas_.announce_gather(trainer_, /*weights_only=*/true);
   train::export_model(trainer_.task(), directory_, trainer_.steps_done());
 }
 
