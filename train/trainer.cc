@@ -174,7 +174,7 @@ Trainer::Trainer(dist::ProcessGroup* group, const Settings& settings, std::uniqu
 }
 
 StepResult Trainer::step(bool another) {
-  scatter_state();
+  scatter_weights();
   const StepMeter meter(group_);
   StepInFlight step = forward_and_backward();
   const Sums sums = sum_over_ranks(step);
@@ -407,55 +407,63 @@ void Trainer::gather_weights() {
   if (sharded_ != nullptr && !sharded_->is_summoned()) sharded_->summon_full_parameters();
 }
 
-void Trainer::gather_state() {
-  if (sharded_ == nullptr) return;
-  gather_weights();
-  if (!whole_state_.empty()) return;
-  const std::vector<nn::StoredParameter> own = optimizer_->state();
-  const size_t parts = sharded_->parameters().size();
-  size_t next = 0;
+void Trainer::scatter_weights() {
+  if (sharded_ != nullptr) sharded_->release_full_parameters(/*changed=*/true);
+}
+
+std::vector<nn::StoredParameter> Trainer::optimizer_state_shapes() const {
+  if (sharded_ == nullptr) return optimizer_->state();
+  std::vector<nn::StoredParameter> shapes;
   for (const std::string& name : optimizer_->state_names()) {
-    std::vector<Tensor> tensors;
-    for (size_t i = 0; i < parts; ++i) tensors.push_back(own[next++].tensor);
-    for (const dist::NamedTensor& each : sharded_->whole_of(tensors)) {
-      whole_state_.push_back({name + "." + each.name, each.tensor});
+    for (const nn::NamedParameter& each : task_->model().named_parameters()) {
+      if (!each.tensor.requires_grad()) continue;
+      shapes.push_back({name + "." + each.name, empty(each.tensor.sizes(), {DType::kF32, kMeta})});
     }
   }
+  return shapes;
+}
+
+std::vector<Tensor> Trainer::parts_of_state(size_t name) const {
+  const std::vector<nn::StoredParameter> state = optimizer_->state();
+  const size_t count = sharded_->parameters().size();
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < count; ++i) parts.push_back(state[name * count + i].tensor);
+  return parts;
+}
+
+Tensor Trainer::collect_state(size_t number) {
+  const std::vector<nn::StoredParameter> weights = task_->model().stored_parameters();
+  if (number < weights.size()) {
+    const Tensor& weight = weights[number].tensor;
+    return sharded_ == nullptr ? weight : sharded_->collect(weight);
+  }
+  number -= weights.size();
+  if (sharded_ == nullptr) return optimizer_->state()[number].tensor;
+  const size_t trained = sharded_->trained_count();
+  return sharded_->collect_parts(number % trained, parts_of_state(number / trained));
 }
 
 std::vector<nn::StoredParameter> Trainer::optimizer_state() {
   if (sharded_ == nullptr) return optimizer_->state();
-  LS_CHECK(sharded_->is_summoned(), InternalError,
-           "[trainer] optimizer_state: expected gather_state() on all ranks before it.");
   if (whole_state_.empty()) {
-    for (const std::string& name : optimizer_->state_names()) {
-      for (const nn::NamedParameter& each : task_->model().named_parameters()) {
-        if (!each.tensor.requires_grad()) continue;
-        whole_state_.push_back(
-            {name + "." + each.name, zeros(each.tensor.sizes(), each.tensor.options())});
-      }
+    for (const nn::StoredParameter& each : optimizer_state_shapes()) {
+      whole_state_.push_back(
+          {each.name, zeros(each.tensor.sizes(), {each.tensor.dtype(), settings_.device})});
     }
   }
   return whole_state_;
 }
 
-void Trainer::scatter_state() {
-  if (sharded_ == nullptr || !sharded_->is_summoned()) return;
-  sharded_->release_full_parameters(/*changed=*/true);
-  if (whole_state_.empty()) return;
-  const std::vector<nn::StoredParameter> own = optimizer_->state();
-  const size_t parts = sharded_->parameters().size();
-  const size_t names = optimizer_->state_names().size();
-  const size_t whole = whole_state_.size() / names;
-  for (size_t name = 0; name < names; ++name) {
-    std::vector<dist::NamedTensor> from;
-    std::vector<Tensor> to;
-    for (size_t i = 0; i < whole; ++i) {
-      const nn::StoredParameter& each = whole_state_[name * whole + i];
-      from.push_back({each.name, each.tensor});
+void Trainer::distribute_optimizer_state() {
+  if (sharded_ == nullptr) return;
+  const size_t trained = sharded_->trained_count();
+  for (size_t name = 0; name < optimizer_->state_names().size(); ++name) {
+    const std::vector<Tensor> parts = parts_of_state(name);
+    for (size_t i = 0; i < trained; ++i) {
+      const size_t number = name * trained + i;
+      sharded_->distribute_parts(i, whole_state_.empty() ? Tensor() : whole_state_[number].tensor,
+                                 parts);
     }
-    for (size_t i = 0; i < parts; ++i) to.push_back(own[name * parts + i].tensor);
-    sharded_->copy_parts_of(from, to);
   }
   whole_state_.clear();
 }

@@ -118,23 +118,30 @@ class Trainer {
   dist::Reducer* reducer() { return reducer_; }
   const dist::Reducer* reducer() const { return reducer_; }
 
-  // State that is spread over the ranks is gathered to be saved, restored or used besides steps.
-  // After `create` it is gathered. These functions do nothing for a model that is not sharded.
+  // State that is spread over the ranks: after `create` every rank has all weights, to be filled,
+  // and from the first step on its parts. Of a model that is not sharded every rank has all state,
+  // and the functions that return nothing do nothing.
 
-  /// Gathers weights and optimizer state on all ranks. Collective.
-  void gather_state();
-  /// The same for weights alone.
-  void gather_weights();
-  /// Makes of each rank's part of what was gathered its own state again, changed or not, and frees
-  /// the rest. `step` does it first.
-  void scatter_state();
-  /// The optimizer's state as checkpoints hold it, to be read or changed in place; of a sharded
-  /// model only while its state is gathered. Whole tensors of zeros where only the weights are
-  /// gathered: they become the state.
-  std::vector<nn::StoredParameter> optimizer_state();
   bool is_sharded() const { return sharded_ != nullptr; }
-  /// Whether `optimizer_state` is other than zeros on this rank.
-  bool has_optimizer_state() const { return sharded_ == nullptr || !whole_state_.empty(); }
+  /// Gathers the weights on all ranks, to be read or changed in place, until the next `step`.
+  /// Collective.
+  void gather_weights();
+  /// Makes each rank's part of gathered weights its own again, changed or not. `step` does it
+  /// first.
+  void scatter_weights();
+  /// Names and shapes of the optimizer's state as checkpoints hold it, whole; of a sharded model on
+  /// meta.
+  std::vector<nn::StoredParameter> optimizer_state_shapes() const;
+  /// Tensor `number` of the state as checkpoints hold it, first the model's stored_parameters(),
+  /// then `optimizer_state_shapes()`; on rank 0, undefined on the others. Collective.
+  Tensor collect_state(size_t number);
+  /// The optimizer's state as checkpoints hold it, to be filled. Of a sharded model: whole tensors
+  /// of this rank, for `distribute_optimizer_state`.
+  std::vector<nn::StoredParameter> optimizer_state();
+  /// Whether `optimizer_state` was called since the last `distribute_optimizer_state`.
+  bool has_whole_optimizer_state() const { return !whole_state_.empty(); }
+  /// Makes what rank 0 has filled the state of the ranks. Collective.
+  void distribute_optimizer_state();
   /// How communication went in the last finite steps; empty for a rank alone, and on devices with
   /// streams, whose times are not known.
   const RecentOverlap& overlap() const { return overlap_; }
@@ -226,6 +233,8 @@ class Trainer {
   /// Waits for what there is to tell.
   void read(StepInFlight& step);
   double learning_rate();
+  /// Of a sharded model: this rank's parts of the optimizer's state of one name.
+  std::vector<Tensor> parts_of_state(size_t name) const;
   /// Why a step is not finite. Leaves everything as it was.
   std::string find_non_finite(const StepInFlight& step);
 

@@ -152,8 +152,9 @@ nn::WeightsSize size_of_weights(const WeightFiles& files) {
 
 }  // namespace
 
-FileDigest save_weights(const nn::Module& model, const std::filesystem::path& path) {
-  return save_tensors(path, model.stored_parameters());
+FileDigest save_weights(const nn::Module& model, const std::filesystem::path& path,
+                        const std::function<Tensor(size_t)>& values) {
+  return save_tensors(path, model.stored_parameters(), {}, values);
 }
 
 void load_weights(nn::Module& model, const std::filesystem::path& path) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "nn/language_model.h"
@@ -10,7 +11,9 @@ namespace lockstep::train {
 
 /// Writes the model's parameters as safetensors under Hugging Face's names. The file appears
 /// atomically. Returns its digest. Throws CheckpointError with path and reason.
-FileDigest save_weights(const nn::Module& model, const std::filesystem::path& path);
+/// `values` as save_tensors takes it, of the model's stored_parameters().
+FileDigest save_weights(const nn::Module& model, const std::filesystem::path& path,
+                        const std::function<Tensor(size_t)>& values = {});
 
 /// Loads the model's parameters from `path`: a safetensors file, or a folder with
 /// model.safetensors or the shards of model.safetensors.index.json (WeightFiles). Floating types

@@ -24,13 +24,18 @@ ShardLayout::ShardLayout(std::span<const int64_t> elements, int ranks)
   shard_ = quotient_up(blocks, ranks) * kGradientAlignment;
 }
 
+std::optional<ShardSlice> ShardLayout::slice(uint32_t parameter, int rank) const {
+  const int64_t begin = rank * shard_, offset = offsets_[parameter];
+  const int64_t first = std::max(offset, begin);
+  const int64_t end = std::min(offset + sizes_[parameter], begin + shard_);
+  if (first >= end) return std::nullopt;
+  return ShardSlice{parameter, first - offset, end - offset, first - begin};
+}
+
 std::vector<ShardSlice> ShardLayout::slices(int rank) const {
-  const int64_t begin = rank * shard_, end = begin + shard_;
   std::vector<ShardSlice> result;
   for (uint32_t i = 0; i < sizes_.size(); ++i) {
-    const int64_t first = std::max(offsets_[i], begin);
-    const int64_t last = std::min(offsets_[i] + sizes_[i], end);
-    if (first < last) result.push_back({i, first - offsets_[i], last - offsets_[i], first - begin});
+    if (const auto each = slice(i, rank)) result.push_back(*each);
   }
   return result;
 }

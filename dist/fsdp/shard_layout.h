@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,8 @@ class ShardLayout {
   int64_t shard_elements() const { return shard_; }
   /// What rank `rank` keeps, in the order of the arena.
   std::vector<ShardSlice> slices(int rank) const;
+  /// What rank `rank` keeps of one parameter, if anything.
+  std::optional<ShardSlice> slice(uint32_t parameter, int rank) const;
 
   /// A run of the arena that belongs to no parameter.
   struct Gap {

@@ -183,20 +183,18 @@ void ShardedModel::list_parts(const std::vector<NamedTensor>& parameters) {
       }
     }
   }
-  for (size_t number = 0; number < trained_.size(); ++number) {
-    const Trained& trained = trained_[number];
+  for (const Trained& trained : trained_) {
     const Unit& unit = *units_[trained.unit];
+    const auto own = unit.values.layout().slice(trained.index, group_.rank());
+    part_of_.push_back(own ? static_cast<int64_t>(parts_.size()) : -1);
+    if (!own) continue;
     const bool is_vector = trained.parameter.tensor.dim() < 2;
-    for (const ShardSlice& each : unit.values.layout().slices(group_.rank())) {
-      if (each.parameter != trained.index) continue;
-      const auto part = [&](const Tensor& shard) {
-        const Tensor run = slice(shard, 0, each.offset, each.offset + each.size());
-        return is_vector ? run : run.view({1, each.size()});
-      };
-      parts_.push_back({trained.parameter.name, part(unit.values.shard())});
-      gradients_.push_back(part(unit.gradients.sums()));
-      part_places_.push_back({number, each});
-    }
+    const auto part = [&](const Tensor& shard) {
+      const Tensor run = slice(shard, 0, own->offset, own->offset + own->size());
+      return is_vector ? run : run.view({1, own->size()});
+    };
+    parts_.push_back({trained.parameter.name, part(unit.values.shard())});
+    gradients_.push_back(part(unit.gradients.sums()));
   }
 }
 
@@ -259,47 +257,79 @@ void ShardedModel::mark_changed() {
   for (const auto& unit : units_) unit->values.mark_changed();
 }
 
-std::vector<NamedTensor> ShardedModel::whole_of(const std::vector<Tensor>& parts) const {
-  LS_CHECK(parts.size() == part_places_.size(), ShapeError,
-           "[fully_shard] whole_of: expected one tensor for each of the {} parts, got {}.",
-           part_places_.size(), parts.size());
+// --- one tensor at a time ------------------------------------------------------------------------
+
+/// `own`: this rank's run of elements of the parameter's tensor, if it has one.
+Tensor ShardedModel::collect(uint32_t unit, uint32_t index, const Tensor& own, DType dtype,
+                             int root) const {
   const NoGradGuard no_grad;
-  const TensorOptions options{parts.empty() ? DType::kF32 : parts.front().dtype(), device_};
-  std::vector<Tensor> shards, arenas;
-  for (const auto& unit : units_) {
-    const ShardLayout& layout = unit->values.layout();
-    shards.push_back(zeros({layout.shard_elements()}, options));
-    arenas.push_back(empty({layout.elements()}, options));
+  const UnitValues& values = units_[unit]->values;
+  if (group_.rank() != root) {
+    if (own.defined()) gathers_->send(own.view({-1}), root).wait();
+    return {};
   }
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const ShardSlice& place = part_places_[i].slice;
-    const Tensor& shard = shards[trained_[part_places_[i].trained].unit];
-    slice(shard, 0, place.offset, place.offset + place.size()).copy_(parts[i].view({-1}));
-  }
-  for (size_t i = 0; i < units_.size(); ++i) {
-    if (arenas[i].numel() > 0) gathers_->all_gather(arenas[i], shards[i]).wait();
-  }
-  std::vector<NamedTensor> whole;
-  for (const Trained& each : trained_) {
-    const int64_t first = units_[each.unit]->values.layout().offset(each.index);
-    const Tensor& parameter = each.parameter.tensor;
-    whole.push_back(
-        {each.parameter.name,
-         slice(arenas[each.unit], 0, first, first + parameter.numel()).view(parameter.sizes())});
+  const Tensor& parameter = values.parameters()[index].tensor;
+  const Tensor whole = empty(parameter.sizes(), {dtype, device_});
+  const Tensor flat = whole.view({-1});
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    const auto part = values.layout().slice(index, rank);
+    if (!part) continue;
+    const Tensor place = slice(flat, 0, part->first, part->end);
+    if (rank == root) {
+      place.copy_(own.view({-1}));
+    } else {
+      gathers_->recv(place, rank).wait();
+    }
   }
   return whole;
 }
 
-void ShardedModel::copy_parts_of(const std::vector<NamedTensor>& whole,
-                                 const std::vector<Tensor>& parts) const {
-  LS_CHECK(parts.size() == part_places_.size() && whole.size() == trained_.size(), ShapeError,
-           "[fully_shard] copy_parts_of: expected {} whole tensors and {} parts, got {} and {}.",
-           trained_.size(), part_places_.size(), whole.size(), parts.size());
+Tensor ShardedModel::collect(const Tensor& parameter, int root) const {
+  if (summoned_) return parameter;
+  for (uint32_t unit = 0; unit < units_.size(); ++unit) {
+    const UnitValues& values = units_[unit]->values;
+    for (uint32_t index = 0; index < values.parameters().size(); ++index) {
+      if (!values.parameters()[index].tensor.is_same(parameter)) continue;
+      const auto own = values.layout().slice(index, group_.rank());
+      return collect(
+          unit, index,
+          own ? slice(values.shard(), 0, own->offset, own->offset + own->size()) : Tensor(),
+          parameter.dtype(), root);
+    }
+  }
+  return parameter;
+}
+
+Tensor ShardedModel::collect_parts(size_t number, const std::vector<Tensor>& parts,
+                                   int root) const {
+  const Trained& trained = trained_[number];
+  const int64_t part = part_of_[number];
+  return collect(trained.unit, trained.index,
+                 part < 0 ? Tensor() : parts[static_cast<size_t>(part)],
+                 trained.parameter.tensor.dtype(), root);
+}
+
+void ShardedModel::distribute_parts(size_t number, const Tensor& whole,
+                                    const std::vector<Tensor>& parts, int root) const {
   const NoGradGuard no_grad;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const ShardSlice& place = part_places_[i].slice;
-    const Tensor flat = whole[part_places_[i].trained].tensor.view({-1});
-    parts[i].view({-1}).copy_(slice(flat, 0, place.first, place.end));
+  const Trained& trained = trained_[number];
+  const int64_t part = part_of_[number];
+  const Tensor own = part < 0 ? Tensor() : parts[static_cast<size_t>(part)].view({-1});
+  if (group_.rank() != root) {
+    if (own.defined()) gathers_->recv(own, root).wait();
+    return;
+  }
+  const ShardLayout& layout = units_[trained.unit]->values.layout();
+  const Tensor flat = whole.view({-1});
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    const auto place = layout.slice(trained.index, rank);
+    if (!place) continue;
+    const Tensor run = slice(flat, 0, place->first, place->end);
+    if (rank == root) {
+      own.copy_(run);
+    } else {
+      gathers_->send(run, rank).wait();
+    }
   }
 }
 

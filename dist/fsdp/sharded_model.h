@@ -133,11 +133,18 @@ class ShardedModel final : public GradientSync {
   /// Ends that; with `changed` the shards become what the parameters hold now.
   void release_full_parameters(bool changed = false);
   bool is_summoned() const { return summoned_; }
-  /// Of tensors like `parameters()`, one for each part, such as an optimizer's state: the whole
-  /// tensors, one for each trained parameter of the model, with its shape. Collective.
-  std::vector<NamedTensor> whole_of(const std::vector<Tensor>& parts) const;
-  /// Copies this rank's parts of `whole`, as `whole_of` returns it, to `parts`.
-  void copy_parts_of(const std::vector<NamedTensor>& whole, const std::vector<Tensor>& parts) const;
+  /// The whole of `parameter`, one of the model's, on rank `root`; undefined on the others.
+  /// Collective where it is sharded and not summoned; else the parameter itself, on all ranks.
+  Tensor collect(const Tensor& parameter, int root = 0) const;
+  /// Number of trained parameters of the model.
+  size_t trained_count() const { return trained_.size(); }
+  /// Of tensors like `parameters()`, one for each part, such as an optimizer's state: the whole one
+  /// of trained parameter `number` (in the order of the model), with its shape, on rank `root`;
+  /// undefined on the others. Collective.
+  Tensor collect_parts(size_t number, const std::vector<Tensor>& parts, int root = 0) const;
+  /// Copies the parts of `whole`, which rank `root` gives, to the ranks' `parts`. Collective.
+  void distribute_parts(size_t number, const Tensor& whole, const std::vector<Tensor>& parts,
+                        int root = 0) const;
   /// Call it when parts were changed otherwise than by an optimizer between `finish` and the next
   /// forward.
   void mark_changed();
@@ -166,6 +173,7 @@ class ShardedModel final : public GradientSync {
   void watch(uint32_t unit, const ShardableModule& module);
   void list_parts(const std::vector<NamedTensor>& parameters);
   void list_blocks();
+  Tensor collect(uint32_t unit, uint32_t index, const Tensor& own, DType dtype, int root) const;
   // What the hooks do.
   void before_forward(uint32_t unit);
   void after_forward(uint32_t unit, std::span<const Tensor> outputs);
@@ -207,13 +215,8 @@ class ShardedModel final : public GradientSync {
     uint32_t unit = 0;
     uint32_t index = 0;  ///< within the unit
   };
-  /// A part of this rank.
-  struct Part {
-    size_t trained = 0;  ///< index in trained_
-    ShardSlice slice;
-  };
-  std::vector<Trained> trained_;   ///< in the order of the model
-  std::vector<Part> part_places_;  ///< of parts_
+  std::vector<Trained> trained_;  ///< in the order of the model
+  std::vector<int64_t> part_of_;  ///< by trained parameter: its part of this rank, or -1
 
   std::vector<uint32_t> order_;     ///< units in the order in which the last forward used them
   size_t position_ = 0;             ///< in order_, of the forward in progress

@@ -95,7 +95,7 @@ TEST(Sharding, EvaluationsBetweenStepsChangeNothing) {
              const StepResult step = trainer.step();
              result.losses.push_back(step.loss);
              result.norms.push_back(step.grad_norm);
-             trainer.gather_state();
+             trainer.gather_weights();
            }
            result.weights = undisturbed.weights;
            return result;

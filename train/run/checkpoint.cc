@@ -139,11 +139,15 @@ CheckpointManifest manifest_of(Trainer& trainer) {
 
 /// Writes all files of a checkpoint but the manifest, and enters their digests there.
 void write_files(const fs::path& folder, Trainer& trainer, const std::string& config_text,
-                 CheckpointManifest& manifest) {
-  manifest.files[kWeights] =
-      save_tensors(folder / kWeights, trainer.task().model().stored_parameters());
-  const std::vector<nn::StoredParameter> state = trainer.optimizer_state();
-  if (!state.empty()) manifest.files[kOptimizer] = save_tensors(folder / kOptimizer, state);
+                 const std::function<Tensor(size_t)>& collect, CheckpointManifest& manifest) {
+  const std::vector<nn::StoredParameter> weights = trainer.task().model().stored_parameters();
+  manifest.files[kWeights] = save_tensors(folder / kWeights, weights, {}, collect);
+  const std::vector<nn::StoredParameter> state = trainer.optimizer_state_shapes();
+  std::function<Tensor(size_t)> collect_more;
+  if (collect) collect_more = [&](size_t number) { return collect(weights.size() + number); };
+  if (!state.empty()) {
+    manifest.files[kOptimizer] = save_tensors(folder / kOptimizer, state, {}, collect_more);
+  }
   write_text(folder / kConfig, config_text);
   trainer.task().describe(folder);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -154,7 +158,8 @@ void write_files(const fs::path& folder, Trainer& trainer, const std::string& co
 
 }  // namespace
 
-fs::path save_checkpoint(const fs::path& folder, Trainer& trainer, const std::string& config_text) {
+fs::path save_checkpoint(const fs::path& folder, Trainer& trainer, const std::string& config_text,
+                         const std::function<Tensor(size_t)>& collect) {
   trainer.give_up_next();
   create_folders(folder, "checkpoint");
   (void)remove_partial(folder);  // remove_old_checkpoints tells what cannot be removed
@@ -168,7 +173,7 @@ fs::path save_checkpoint(const fs::path& folder, Trainer& trainer, const std::st
   CheckpointManifest manifest = manifest_of(trainer);
   fs::path path;
   try {
-    write_files(partial, trainer, config_text, manifest);
+    write_files(partial, trainer, config_text, collect, manifest);
     // Syncs the folder too, so that the rename below cannot reach the disk before what it names.
     write_text(partial / kCheckpointManifest, format_manifest(manifest));
     path = publish(partial, folder, trainer.steps_done());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,11 @@ namespace lockstep::train {
 /// Removes what an interrupted attempt left there. An unfinished checkpoint, or one of the same
 /// step, is replaced; if anything else has the name, "step-%08d.2" is used. The caller must be the
 /// only writer (RunLock). Throws CheckpointError or DataError with path and reason; existing
-/// checkpoints are then unchanged.
+/// checkpoints are then unchanged. `collect` as Trainer::collect_state, where that has to be asked
+/// of other ranks.
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, Trainer& trainer,
-                                      const std::string& config_text);
+                                      const std::string& config_text,
+                                      const std::function<Tensor(size_t)>& collect = {});
 
 /// Loads a checkpoint that `verify_checkpoint` accepted, comparing the bytes that it loads with the
 /// manifest once more, into `trainer`. Throws CheckpointError if

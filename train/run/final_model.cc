@@ -76,7 +76,8 @@ std::string difference(const WeightsOfRun& a, const WeightsOfRun& b) {
 
 }  // namespace
 
-void export_model(Task& task, const RunDirectory& directory, int64_t step) {
+void export_model(Task& task, const RunDirectory& directory, int64_t step,
+                  const std::function<Tensor(size_t)>& values) {
   const std::filesystem::path manifest = directory.path() / kModelManifest;
   // Until the new manifest is there, that of earlier weights must not speak for the new ones.
   std::error_code failed;
@@ -84,7 +85,8 @@ void export_model(Task& task, const RunDirectory& directory, int64_t step) {
   LS_CHECK(!failed, DataError, "[run directory] {} cannot be removed: {}.", manifest.string(),
            failed.message());
   FileDigests files;
-  files[directory.weights().filename().string()] = save_weights(task.model(), directory.weights());
+  files[directory.weights().filename().string()] =
+      save_weights(task.model(), directory.weights(), values);
   for (const std::string& name : task.describe(directory.path())) {
     files[name] = digest_of_file(directory.path() / name);
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "train/report/run_directory.h"
@@ -11,8 +12,10 @@
 namespace lockstep::train {
 
 /// Writes a finished run's model: model.safetensors, config.json, the tokenizer's files, and the
-/// manifest with their hashes (train/weights/file_digests.h). Throws CheckpointError or DataError.
-void export_model(Task& task, const RunDirectory& directory, int64_t step);
+/// manifest with their hashes (train/weights/file_digests.h). `values` as save_weights takes it.
+/// Throws CheckpointError or DataError.
+void export_model(Task& task, const RunDirectory& directory, int64_t step,
+                  const std::function<Tensor(size_t)>& values = {});
 
 /// Whether the directory holds such a model, undamaged, whose weights are `weights`. Throws
 /// UnreadableError or NewerVersionError if that cannot be told.

@@ -71,10 +71,17 @@ void Replicas::announce_state(Trainer& trainer) {
   share_state(trainer);
 }
 
-void Replicas::announce_gather(Trainer& trainer, bool weights_only) {
+void Replicas::announce_gather(Trainer& trainer) {
   if (group_ == nullptr || !trainer.is_sharded()) return;
-  agree({Act::kGather, weights_only ? 1 : 0});
-  weights_only ? trainer.gather_weights() : trainer.gather_state();
+  agree({Act::kGather});
+  trainer.gather_weights();
+}
+
+Tensor Replicas::announce_collect(Trainer& trainer, size_t number) {
+  if (group_ != nullptr && trainer.is_sharded()) {
+    agree({Act::kCollect, static_cast<int64_t>(number)});
+  }
+  return trainer.collect_state(number);
 }
 
 void Replicas::announce_end() {
@@ -95,9 +102,13 @@ void Replicas::share_state(Trainer& trainer) {
   trainer.give_up_next();
   const NoGradGuard no_grad;
   broadcast_each(*group_, trainer.task().model().stored_parameters());
-  const Tensor has_optimizer_state = full({1}, trainer.has_optimizer_state() ? 1 : 0, DType::kI64);
-  group_->broadcast(has_optimizer_state, 0).wait();
-  if (has_optimizer_state.item<int64_t>() != 0) broadcast_each(*group_, trainer.optimizer_state());
+  if (trainer.is_sharded()) {
+    const Tensor restored = full({1}, trainer.has_whole_optimizer_state() ? 1 : 0, DType::kI64);
+    group_->broadcast(restored, 0).wait();
+    if (restored.item<int64_t>() != 0) trainer.distribute_optimizer_state();
+  } else {
+    broadcast_each(*group_, trainer.optimizer_state());
+  }
   GradScalerState scale = trainer.scaler().state();
   const Tensor numbers = empty({8}, DType::kF64);
   auto* const values = numbers.data<double>();
@@ -133,7 +144,10 @@ void Replicas::follow(Trainer& trainer, const std::function<void(const StepResul
         share_state(trainer);
         break;
       case Act::kGather:
-        next.detail != 0 ? trainer.gather_weights() : trainer.gather_state();
+        trainer.gather_weights();
+        break;
+      case Act::kCollect:
+        (void)trainer.collect_state(static_cast<size_t>(next.detail));
         break;
       case Act::kOverlap:
         (void)overlap_report(*group_, trainer.overlap().steps(), "");

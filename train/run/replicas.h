@@ -34,9 +34,10 @@ class Replicas {
   void announce_evaluation(int64_t max_batches);
   /// Broadcasts the leader's training state: weights, buffers, optimizer, loss scale, position.
   void announce_state(Trainer& trainer);
-  /// Gathers the state of a sharded model (Trainer::gather_state), or only its weights, until the
-  /// next step.
-  void announce_gather(Trainer& trainer, bool weights_only = false);
+  /// Trainer::gather_weights of a sharded model.
+  void announce_gather(Trainer& trainer);
+  /// Trainer::collect_state.
+  Tensor announce_collect(Trainer& trainer, size_t number);
   void announce_end();
   /// Gathers from all ranks how communication overlapped with backward in the last steps
   /// (train/report/overlap_report.h). Returns nothing without other ranks or recorded steps.
@@ -47,11 +48,11 @@ class Replicas {
   void follow(Trainer& trainer, const std::function<void(const StepResult&)>& after_step = {});
 
  private:
-  enum class Act : int64_t { kStep, kEvaluation, kState, kGather, kOverlap, kEnd };
+  enum class Act : int64_t { kStep, kEvaluation, kState, kGather, kCollect, kOverlap, kEnd };
   struct Next {
     Act act;
     int64_t detail = 0;  ///< kEvaluation: max_batches; kStep: 1 if another step is to follow;
-                         ///< kGather: 1 for weights only
+                         ///< kCollect: the number of the tensor
   };
   Next agree(const Next& next);
   void share_state(Trainer& trainer);

@@ -196,6 +196,7 @@ void TrainingRun::finish(RunSummary& summary, RunEnd end, const RunOptions& opti
     if (!evaluated) summary.end = RunEnd::kStopped;
   }
   export_model();
+  replicas_.announce_gather(trainer_);  // for a sample of the caller's
 }
 
 RunSummary TrainingRun::run_without_steps(const RunOptions& options) {
@@ -285,9 +286,8 @@ void TrainingRun::checkpoint(RunLog& log, const RunOptions& options) {
   if (saved_step_ == trainer_.steps_done()) return;
   const WaitFor waiting(options, "the checkpoint that is being written");
   const auto start = Clock::now();
-  replicas_.announce_gather(trainer_);
   log.sync();  // metrics.jsonl must keep the lines of all steps that the checkpoint contains
-  save_checkpoint(directory_.checkpoints(), trainer_, config_text_);
+  save_checkpoint(directory_.checkpoints(), trainer_, config_text_, collect_state());
   saved_step_ = trainer_.steps_done();
   if (!name_exists(directory_.first_save())) {
     write_text(directory_.first_save(), JsonLine().add("step", saved_step_).text() + "\n");
@@ -351,7 +351,7 @@ void TrainingRun::log_buckets(RunLog& log) {
 }
 
 void TrainingRun::show_sample(RunLog& log, const RunOptions& options) {
-  replicas_.announce_gather(trainer_, /*weights_only=*/true);
+  replicas_.announce_gather(trainer_);
   const WaitFor waiting(options, "this token of the sample");
   const std::string text =
       trainer_.task().sample_text(settings_.sample_bytes, settings_.seed, options.stop);
@@ -375,10 +375,15 @@ bool TrainingRun::is_finished() const {
   return nothing_to_train_ && restored_weights_ && holds_model(directory_, *restored_weights_);
 }
 
+/// Reads the state of a sharded model from the ranks.
+std::function<Tensor(size_t)> TrainingRun::collect_state() {
+  if (!trainer_.is_sharded()) return {};
+  return [this](size_t number) { return replicas_.announce_collect(trainer_, number); };
+}
+
 void TrainingRun::export_model() {
   if (is_finished()) return;
-  replicas_.announce_gather(trainer_, /*weights_only=*/true);
-  train::export_model(trainer_.task(), directory_, trainer_.steps_done());
+  train::export_model(trainer_.task(), directory_, trainer_.steps_done(), collect_state());
 }
 
 void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,

@@ -124,6 +124,7 @@ class TrainingRun {
   std::optional<OverlapReport> report_overlap();
   /// Whether all steps are done and the run's directory holds the model of their end.
   bool is_finished() const;
+  std::function<Tensor(size_t)> collect_state();
   void export_model();
 
   RunDirectory directory_;

@@ -15,12 +15,14 @@ namespace lockstep::train {
 
 namespace {
 
-using ViewKey = std::tuple<const void*, std::vector<int64_t>, std::vector<int64_t>, bool>;
+/// Storage and offset, sizes, strides, transposed.
+using ViewKey = std::tuple<const void*, int64_t, std::vector<int64_t>, std::vector<int64_t>, bool>;
 
 ViewKey view_key(const nn::StoredParameter& stored) {
   const IntList sizes = stored.tensor.sizes();
   const IntList strides = stored.tensor.strides();
-  return {stored.tensor.data(),
+  return {stored.tensor.storage().get(),
+          stored.tensor.storage_offset(),
           {sizes.begin(), sizes.end()},
           {strides.begin(), strides.end()},
           stored.transposed};
@@ -34,27 +36,35 @@ ContentHash hash_of(std::span<const std::byte> bytes) {
 
 FileDigest save_tensors(const std::filesystem::path& path,
                         std::span<const nn::StoredParameter> tensors,
-                        std::map<std::string, std::string> metadata) {
+                        std::map<std::string, std::string> metadata,
+                        const std::function<Tensor(size_t)>& values) {
   const NoGradGuard no_grad;
   std::map<ViewKey, std::string> first_names;
   std::vector<TensorSpec> specs;
-  std::vector<Tensor> stored;
-  for (const nn::StoredParameter& tensor : tensors) {
+  std::vector<size_t> numbers;  ///< of specs, in `tensors`
+  const auto as_stored = [&](size_t number, const Tensor& tensor) {
+    return tensors[number].transposed ? tensor.t() : tensor;
+  };
+  for (size_t number = 0; number < tensors.size(); ++number) {
+    const nn::StoredParameter& tensor = tensors[number];
     const auto [first, is_new] = first_names.emplace(view_key(tensor), tensor.name);
     if (!is_new && tensor.tensor.numel() > 0) {
       metadata[tensor.name] = first->second;
       continue;
     }
-    stored.push_back(tensor.transposed ? tensor.tensor.t() : tensor.tensor);
-    const IntList sizes = stored.back().sizes();
-    specs.push_back({tensor.name, stored.back().dtype(), {sizes.begin(), sizes.end()}});
+    numbers.push_back(number);
+    const Tensor stored = as_stored(number, tensor.tensor);
+    const IntList sizes = stored.sizes();
+    specs.push_back({tensor.name, stored.dtype(), {sizes.begin(), sizes.end()}});
   }
   SafetensorsWriter writer(path, specs, std::move(metadata));
   FileDigest digest;
   digest.bytes = writer.header().size();
   digest.header = hash_of(std::as_bytes(std::span(writer.header())));
   for (const size_t i : writer.order()) {
-    const Tensor contiguous = stored[i].contiguous().to(kCPU);
+    const size_t number = numbers[i];
+    const Tensor value = values ? values(number) : tensors[number].tensor;
+    const Tensor contiguous = as_stored(number, value).contiguous().to(kCPU);
     const std::span<const std::byte> bytes = bytes_of(contiguous);
     digest.tensors[specs[i].name] = hash_of(bytes);
     digest.bytes += bytes.size();

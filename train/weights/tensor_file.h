@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -25,9 +26,13 @@ struct FileDigest {
 /// is stored once; `__metadata__` then maps the later name to the first, as the safetensors library
 /// does. At most one tensor is copied at a time, and only if it is not contiguous. Throws
 /// CheckpointError.
+///
+/// With `values`, element i of the file's tensors is what values(i) returns when it is written, of
+/// the shape and dtype of tensors[i], which may be without memory then.
 FileDigest save_tensors(const std::filesystem::path& path,
                         std::span<const nn::StoredParameter> tensors,
-                        std::map<std::string, std::string> metadata = {});
+                        std::map<std::string, std::string> metadata = {},
+                        const std::function<Tensor(size_t)>& values = {});
 
 /// Fills `tensors` from a file that holds exactly them. Throws CheckpointError listing every
 /// missing, unexpected or wrong-shaped tensor, and for a file that differs from what the manifest

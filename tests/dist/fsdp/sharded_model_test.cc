@@ -23,6 +23,16 @@ using testing::HasSubstr;
 constexpr ShardStrategy kStrategies[] = {ShardStrategy::kFullShard, ShardStrategy::kShardGradOp,
                                          ShardStrategy::kShardOptimizer};
 
+/// Expects that all ranks failed, one with `text`: that may end the others first.
+void expect_failure_with(const std::vector<std::exception_ptr>& errors, const std::string& text) {
+  std::vector<std::string> texts;
+  for (const std::exception_ptr& error : errors) {
+    EXPECT_TRUE(error);
+    texts.push_back(text_of(error));
+  }
+  EXPECT_THAT(texts, testing::Contains(HasSubstr(text)));
+}
+
 void run_step(ShardedModel& sharded, const SmallNet& net, int sample) {
   sharded.begin_step();
   sharded.begin_leaf();
@@ -38,11 +48,12 @@ void descend(const ShardedModel& sharded) {
   }
 }
 
-/// The gradients of all parameters, in their order.
+/// The gradients of all parameters, in their order, on rank 0; empty ones on the others.
 std::vector<std::vector<float>> whole_gradients(const ShardedModel& sharded) {
   std::vector<std::vector<float>> result;
-  for (const NamedTensor& each : sharded.whole_of(sharded.gradients())) {
-    result.push_back(values_of(each.tensor));
+  for (size_t i = 0; i < sharded.trained_count(); ++i) {
+    const Tensor whole = sharded.collect_parts(i, sharded.gradients());
+    result.push_back(whole.defined() ? values_of(whole) : std::vector<float>());
   }
   return result;
 }
@@ -187,6 +198,32 @@ TEST(ShardedModel, GatherAndScatterMakeNoHiddenCopies) {
   });
 }
 
+TEST(ShardedModel, CollectsAndDistributesOneTensorAtATime) {
+  const SmallNet original;
+  const std::vector<Tensor> expected = original.parameters();
+  all_ranks(3, [&](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group);
+    std::vector<Tensor> parts;
+    for (const NamedTensor& each : sharded->parameters()) parts.push_back(each.tensor);
+    const std::vector<Tensor> parameters = net.parameters();
+    ASSERT_EQ(sharded->trained_count(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const Tensor whole = sharded->collect(parameters[i], /*root=*/1);
+      ASSERT_EQ(whole.defined(), group.rank() == 1);
+      if (whole.defined()) {
+        EXPECT_EQ(values_of(whole), values_of(expected[i]));
+      }
+      const Tensor doubled = whole.defined() ? whole * 2.0 : Tensor();
+      sharded->distribute_parts(i, doubled, parts, /*root=*/1);
+      const Tensor again = sharded->collect_parts(i, parts, /*root=*/2);
+      if (again.defined()) {
+        EXPECT_EQ(values_of(again), values_of(expected[i] * 2.0));
+      }
+    }
+  });
+}
+
 TEST(ShardedModel, SharedParametersAreTheRoots) {
   struct Tied : SmallNet {
     Tied() : SmallNet(2) { register_module("again", *blocks[0]); }
@@ -241,9 +278,7 @@ TEST(ShardedModel, AParameterWithoutAGradientIsAnErrorOfItsBackward) {
     const Tensor x = SmallNet::random({1, SmallNet::kWidth}, 5);
     sum(net.blocks[0]->forward(x)).backward();
   });
-  for (const std::exception_ptr& error : errors) {
-    EXPECT_THAT(text_of(error), HasSubstr("received no gradient"));
-  }
+  expect_failure_with(errors, "received no gradient");
 }
 
 TEST(ShardedModel, RanksThatWrapOtherUnitsAreRefused) {
@@ -253,9 +288,7 @@ TEST(ShardedModel, RanksThatWrapOtherUnitsAreRefused) {
     if (group.rank() == 1) std::swap(units[0], units[1]);
     fully_shard(net, units, group);
   });
-  for (const std::exception_ptr& error : errors) {
-    EXPECT_THAT(text_of(error), HasSubstr("[fully_shard] rank 1 has another model"));
-  }
+  expect_failure_with(errors, "[fully_shard] rank 1 has another model");
 }
 
 TEST(ShardedModel, ParametersOnMetaAreRefusedByName) {
@@ -264,9 +297,7 @@ TEST(ShardedModel, ParametersOnMetaAreRefusedByName) {
     nn::Linear layer(4, 4, false);
     fully_shard(layer, std::vector<nn::Module*>{}, group);
   });
-  for (const std::exception_ptr& error : errors) {
-    EXPECT_THAT(text_of(error), HasSubstr("parameter weight [4, 4] is on meta"));
-  }
+  expect_failure_with(errors, "parameter weight [4, 4] is on meta");
 }
 
 TEST(ShardedModel, ADerivativeOfAGradientIsRefused) {
@@ -276,9 +307,7 @@ TEST(ShardedModel, ADerivativeOfAGradientIsRefused) {
     sharded->begin_step();
     net.loss(1).backward({}, /*retain_graph=*/true, /*create_graph=*/true);
   });
-  for (const std::exception_ptr& error : errors) {
-    EXPECT_THAT(text_of(error), HasSubstr("create_graph"));
-  }
+  expect_failure_with(errors, "create_graph");
 }
 
 TEST(ShardedModel, BackwardThroughAGraphOfChangedParametersIsAnError) {
@@ -294,9 +323,7 @@ TEST(ShardedModel, BackwardThroughAGraphOfChangedParametersIsAnError) {
     net.loss(2);
     stale.backward();
   });
-  for (const std::exception_ptr& error : errors) {
-    EXPECT_THAT(text_of(error), HasSubstr("changed in place"));
-  }
+  expect_failure_with(errors, "changed in place");
 }
 
 }  // namespace
