@@ -150,6 +150,18 @@ nn::WeightsSize size_of_weights(const WeightFiles& files) {
   return size;
 }
 
+/// The model that the folder's config.json describes. Its errors name that file.
+std::unique_ptr<nn::LanguageModel> described_model(const std::string& config,
+                                                   const WeightFiles& files,
+                                                   const std::filesystem::path& folder) {
+  try {
+    return nn::model_from_hugging_face(config, size_of_weights(files));
+  } catch (const ConfigError& error) {
+    throw ConfigError(
+        fmt::format("[weights] {}: {}", (folder / "config.json").string(), error.what()));
+  }
+}
+
 }  // namespace
 
 FileDigest save_weights(const nn::Module& model, const std::filesystem::path& path,
@@ -165,8 +177,7 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folde
   const std::string config = read_text(folder / "config.json");
   check_file(folder / "config.json");
   const WeightFiles files(folder);
-  std::unique_ptr<nn::LanguageModel> model =
-      nn::model_from_hugging_face(config, size_of_weights(files));
+  std::unique_ptr<nn::LanguageModel> model = described_model(config, files, folder);
   load(*model, files, folder);
   model->eval();
   return model;

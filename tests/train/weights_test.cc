@@ -184,6 +184,9 @@ TEST(Weights, AModelIsLoadedFromItsFolder) {
   const auto saved = make<nn::Llama>(tiny_llama(), 1);
   save_weights(*saved, folder / "model.safetensors");
   EXPECT_TRUE(says(message_of<CheckpointError>([&] { load_model(folder.path()); }), "config.json"));
+  put_file(folder / "config.json", R"({"model_type": "gpt2", "n_layer": 1.9})");
+  EXPECT_TRUE(says(message_of<ConfigError>([&] { load_model(folder.path()); }),
+                   (folder / "config.json").string()));
   put_file(folder / "config.json", saved->hugging_face_config());
   const auto loaded = load_model(folder.path());
   EXPECT_TRUE(same_parameters(*saved, *loaded));
