@@ -22,4 +22,14 @@ bool can_hold(DType dtype, const Scalar& number);
 /// it.
 void check_holds(std::string_view op, std::string_view what, DType dtype, const Scalar& number);
 
+/// `number` as a bound of values of `dtype`: of integers, one beyond their range is its end on that
+/// side (so 300 and -5 of uint8 are 255 and 0).
+Scalar as_bound(DType dtype, const Scalar& number);
+/// Throws DTypeError unless some value of `dtype` is at least, or at most, the bound; floating
+/// dtypes must hold it. PyTorch's rules for clamp.
+void check_lower_bound(std::string_view op, std::string_view what, DType dtype,
+                       const Scalar& bound);
+void check_upper_bound(std::string_view op, std::string_view what, DType dtype,
+                       const Scalar& bound);
+
 }  // namespace lockstep

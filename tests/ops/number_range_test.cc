@@ -87,7 +87,11 @@ TEST(NumberRange, OperatorsRefuseWhatTheResultCannotHold) {
   EXPECT_THROW(ints.fill_(kInfinity), DTypeError);
   EXPECT_THROW(masked_fill(ints, flags({3}), -kInfinity), DTypeError);
   EXPECT_THROW(masked_fill(halves, flags({3}), -1e9), DTypeError);
-  EXPECT_THROW(clamp(bytes, 0, 300), DTypeError);
+  EXPECT_THROW(clamp_max(bytes, -1), DTypeError);
+  EXPECT_THROW(clamp_min(bytes, 300), DTypeError);
+  EXPECT_THROW(clamp(halves, 0, 1e9), DTypeError);
+  EXPECT_THROW(pow(bytes, 300), DTypeError);
+  EXPECT_THROW(pow(halves, 1e9), DTypeError);
   EXPECT_THROW(add(bytes, bytes, 300), DTypeError);
   EXPECT_NO_THROW(masked_fill(halves, flags({3}), -kInfinity));
 }
@@ -102,6 +106,28 @@ TEST(NumberRange, NumbersThatAreOnlyComparedOrTakenAsFloatsNeedNotFit) {
   }
   EXPECT_GT(elements_as<double>(call_op("xlogy.Scalar_Other", {bytes, 300}))[0], 0);
   EXPECT_LE(elements_as<double>(call_op("xlogy.Scalar_Self", {-1, bytes}))[0], 0);
+}
+
+TEST(NumberRange, BoundsBeyondTheRangeOfIntegersBoundNothing) {
+  const Tensor bytes = integers({3}, 100, 250, 1, DType::kU8);
+  const Tensor small = integers({3}, -100, 100, 1, DType::kI8);
+  EXPECT_EQ(elements_as<int64_t>(clamp(bytes, -5, 300)), elements_as<int64_t>(bytes));
+  EXPECT_EQ(elements_as<int64_t>(clamp_max(bytes, 300)), elements_as<int64_t>(bytes));
+  EXPECT_EQ(elements_as<int64_t>(clamp_min(bytes, -1)), elements_as<int64_t>(bytes));
+  EXPECT_EQ(elements_as<int64_t>(clamp(small, -300, 300)), elements_as<int64_t>(small));
+  EXPECT_EQ(elements_as<int64_t>(call_op("hardtanh", {small, -300, 300})),
+            elements_as<int64_t>(small));
+  for (const int64_t each : elements_as<int64_t>(clamp(bytes, std::nullopt, 120))) {
+    EXPECT_LE(each, 120);
+  }
+}
+
+TEST(NumberRange, TheLogarithmOfANumberBeyondAHalfIsInfinite) {
+  const Tensor ones_of_half = full({3}, 1, {DType::kF16, kCPU});
+  for (const double each :
+       elements_as<double>(call_op("xlogy.Scalar_Other", {ones_of_half, 1e9}))) {
+    EXPECT_EQ(each, kInfinity);
+  }
 }
 
 TEST(NumberRange, RandomRangesMustBeFiniteAndFitTheDtype) {

@@ -59,8 +59,8 @@ Outputs prelu_kernel(const Tensor& self, const Tensor& weight) {
   return pointwise_result("_prelu_kernel", self.dtype(), {&self, &weight});
 }
 Outputs hardtanh(const Tensor& self, Scalar min, Scalar max) {
-  check_holds("hardtanh", "min_val", self.dtype(), min);
-  check_holds("hardtanh", "max_val", self.dtype(), max);
+  check_lower_bound("hardtanh", "min_val", self.dtype(), min);
+  check_upper_bound("hardtanh", "max_val", self.dtype(), max);
   return numeric("hardtanh", self);
 }
 Outputs threshold(const Tensor& self, Scalar threshold, Scalar value) {

@@ -26,8 +26,8 @@ DType clamped(std::string_view op, const Tensor& self, std::optional<Scalar> min
   if (min) promotion.add(*min);
   if (max) promotion.add(*max);
   const DType dtype = is_floating(self.dtype()) ? self.dtype() : not_bool(op, promotion.result());
-  if (min) check_holds(op, "min", dtype, *min);
-  if (max) check_holds(op, "max", dtype, *max);
+  if (min) check_lower_bound(op, "min", dtype, *min);
+  if (max) check_upper_bound(op, "max", dtype, *max);
   return dtype;
 }
 

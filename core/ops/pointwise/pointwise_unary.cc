@@ -4,6 +4,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_rules.h"
+#include "core/tensor/number_range.h"
 
 namespace lockstep {
 
@@ -16,6 +17,7 @@ Outputs pow(const Tensor& self, Scalar exponent) {
            "[pow] integers cannot be raised to a negative integer: got {} and {}. Cast to a "
            "floating dtype.",
            to_string(self), to_string(exponent));
+  check_holds("pow", "exponent", dtype, exponent);
   return unary(dtype, self);
 }
 Outputs neg(const Tensor& self) {
