@@ -24,10 +24,10 @@ class HeapCounts {
   void add(size_t bytes, size_t requested, bool small) noexcept {
     const size_t pool = small ? 0 : 1;
     // One combined branch, which a repeated step never takes.
-    if (blocks_.add(1, pool) | bytes_.add(static_cast<int64_t>(bytes), pool) |
-        requested_.add(static_cast<int64_t>(requested), pool) | (pending_ != 0)) [[unlikely]] {
+    const unsigned raised = blocks_.add(1, pool) | bytes_.add(static_cast<int64_t>(bytes), pool) |
+                            requested_.add(static_cast<int64_t>(requested), pool);
+    if ((raised | static_cast<unsigned>(pending_ != 0)) != 0) [[unlikely]]
       raise_peaks();
-    }
   }
   void remove(size_t bytes, size_t requested, bool small) noexcept {
     const size_t pool = small ? 0 : 1;
@@ -62,10 +62,11 @@ class HeapCounts {
     std::array<Pool, 2> pools{};
     int64_t most = 0;  ///< highest sum of both pools
 
-    /// Returns true if a peak must be raised.
-    bool add(int64_t change, size_t pool) noexcept {
+    /// Returns 1 if a peak must be raised, else 0.
+    unsigned add(int64_t change, size_t pool) noexcept {
       const int64_t sum = pools[pool].now += change;
-      return (sum > pools[pool].most) | (sum + pools[1 - pool].now > most);
+      return static_cast<unsigned>(sum > pools[pool].most) |
+             static_cast<unsigned>(sum + pools[1 - pool].now > most);
     }
     void remove(int64_t change, size_t pool) noexcept {
       pools[pool].now -= change;
