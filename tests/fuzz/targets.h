@@ -41,9 +41,14 @@ Outcome fuzz_bpe_tokenizer(Input input);
 Outcome fuzz_sentencepiece_model(Input input);
 /// train/report/metrics_history.h.
 Outcome fuzz_metrics_history(Input input);
+/// train/report/last_start.h: an incomplete last line changes nothing.
+Outcome fuzz_last_start(Input input);
 /// train/run/checkpoint_manifest.h. The text is parsed as given, and again with a correct hash
 /// appended. Every file of an accepted manifest lies beside it.
 Outcome fuzz_checkpoint_manifest(Input input);
+/// train/weights/manifest_text.h, of a finished run. The text is parsed as given, and again with a
+/// correct hash in place of its last line. Every file of an accepted manifest lies beside it.
+Outcome fuzz_model_manifest(Input input);
 /// core/memory/options.h: written options read back the same.
 Outcome fuzz_allocator_options(Input input);
 /// core/memory/allocation_trace.h: a written trace reads back the same.

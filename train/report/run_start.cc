@@ -4,13 +4,10 @@
 
 #include <chrono>
 #include <ctime>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "core/base/check.h"
 #include "core/base/files/regular_file.h"
 #include "core/base/json_line.h"
-#include "core/base/parse_json.h"
 #include "dist/group/agreement.h"
 #include "train/report/metrics.h"
 
@@ -81,24 +78,7 @@ std::optional<LastStart> read_last_start(const std::filesystem::path& directory)
   } catch (const FileError&) {
     return std::nullopt;
   }
-  std::optional<LastStart> last;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    try {
-      const nlohmann::json json = parse_json(line);
-      std::string id = json.at("start").get<std::string>();
-      if (json.contains("ranks")) {
-        last = LastStart{std::move(id), json.at("ranks").get<int>(), "",
-                         json.value("at_ns", int64_t{0})};
-      } else if (last && last->id == id) {
-        last->end = json.at("how").get<std::string>();
-        last->told_ns = json.value("at_ns", last->told_ns);
-      }
-    } catch (const std::exception&) {
-      continue;
-    }
-  }
-  return last;
+  return parse_last_start(text);
 }
 
 }  // namespace lockstep::train

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "dist/group/process_group.h"
+#include "train/report/last_start.h"
 #include "train/report/run_directory.h"
 
 namespace lockstep::train {
@@ -35,21 +36,8 @@ class RunStart {
   int ranks_;
 };
 
-inline constexpr std::string_view kFinished = "finished";
-inline constexpr std::string_view kStopped = "stopped";
-
-/// The last start that `starts.jsonl` lists.
-struct LastStart {
-  std::string id;  ///< FlightLog::start of its ranks
-  int ranks = 0;
-  std::string end;  ///< kFinished, kStopped, or empty: it failed, was killed or goes on
-
-  int64_t told_ns = 0;  ///< time of its last line on the system clock, as FlightLog::written_ns
-
-  bool ended_well() const { return !end.empty(); }
-};
-/// Reads it. Returns nothing for a folder without the file, such as a run of one rank. Lines that a
-/// killed process left incomplete are skipped.
+/// Reads `starts.jsonl`. Returns nothing for a folder without the file, such as a run of one rank.
+/// Lines that a killed process left incomplete are skipped.
 std::optional<LastStart> read_last_start(const std::filesystem::path& directory);
 
 }  // namespace lockstep::train

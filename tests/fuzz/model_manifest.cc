@@ -1,0 +1,35 @@
+#include "core/base/error.h"
+#include "core/base/files/folders.h"
+#include "tests/fuzz/targets.h"
+#include "train/weights/manifest_text.h"
+
+namespace lockstep::fuzz {
+namespace {
+
+Outcome parse(const std::string& text) {
+  train::FileDigests files;
+  try {
+    train::check_manifest(text, "lockstep model", "fuzzed");
+    files = train::parse_file_digests(text, "fuzzed");
+  } catch (const CheckpointError&) {
+    return Outcome::kRefused;
+  }
+  for (const auto& [name, digest] : files) {
+    require(is_file_name(name), "a file lies beside the manifest");
+  }
+  const std::string again = "{\"files\": " + train::format_file_digests(files) + "}";
+  require(train::parse_file_digests(again, "written") == files, "digests read back the same");
+  return Outcome::kAccepted;
+}
+
+}  // namespace
+
+Outcome fuzz_model_manifest(Input input) {
+  const std::string text = text_of(input);
+  const Outcome alone = parse(text);
+  if (text.find('\n') == std::string::npos) return alone;
+  const Outcome completed = parse(train::sealed(text));
+  return alone == Outcome::kAccepted ? alone : completed;
+}
+
+}  // namespace lockstep::fuzz

@@ -1,0 +1,130 @@
+#include "train/weights/manifest_text.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "core/base/check.h"
+#include "core/base/files/folders.h"
+#include "core/base/parse_json.h"
+#include "train/weights/read_errors.h"
+
+namespace lockstep::train {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr std::string_view kHashMember = ",\n \"hash\": \"";
+constexpr std::string_view kEnd = "\"\n}\n";
+
+ContentHash hash_of(std::string_view text) { return ContentHasher().add(text).result(); }
+
+OrderedJson to_json(const FileDigest& digest) {
+  OrderedJson json = {{"bytes", digest.bytes}, {"header", digest.header.hex()}};
+  for (const auto& [name, hash] : digest.tensors) json["tensors"][name] = hash.hex();
+  return json;
+}
+
+FileDigest digest_from(const OrderedJson& json) {
+  FileDigest digest;
+  const OrderedJson& bytes = json.at("bytes");
+  if (!bytes.is_number_unsigned()) throw std::invalid_argument("bytes: expected a whole number");
+  digest.bytes = bytes.get<uint64_t>();
+  digest.header = parse_hex(json.at("header").get<std::string>());
+  if (!json.contains("tensors")) return digest;
+  for (const auto& [name, hash] : json["tensors"].items()) {
+    digest.tensors[name] = parse_hex(hash.get<std::string>());
+  }
+  return digest;
+}
+
+bool is_format(const OrderedJson& json, std::string_view format) {
+  return json.is_object() &&
+         json.value("format", OrderedJson()) == OrderedJson(std::string(format));
+}
+
+/// The document; null for a text that is not JSON, such as a damaged one.
+OrderedJson document_of(std::string_view text) {
+  try {
+    return parse_ordered_json(text);
+  } catch (const JsonSyntaxError&) {
+    return nullptr;
+  }
+}
+
+/// Throws NewerVersionError if the document says that it is a later version of `format`.
+void check_version(const OrderedJson& json, std::string_view format, std::string_view origin) {
+  if (!is_format(json, format)) return;
+  const OrderedJson version = json.value("format_version", OrderedJson());
+  if (!version.is_number_integer() || version <= kManifestVersion) return;
+  const OrderedJson writer = json.value("lockstep_version", OrderedJson());
+  throw NewerVersionError(fmt::format(
+      "[checkpoint] {}: format version {} is newer than this program's {}. Use the Lockstep that "
+      "wrote it, {}.",
+      origin, version.dump(), kManifestVersion,
+      writer.is_string() ? writer.get<std::string>() : "unknown"));
+}
+
+}  // namespace
+
+std::string sealed(std::string object) {
+  object.resize(object.rfind('\n'));  // drops the closing brace: the hash follows as last member
+  return object + std::string(kHashMember) + hash_of(object).hex() + std::string(kEnd);
+}
+
+void check_manifest(std::string_view text, std::string_view format, std::string_view origin) {
+  OrderedJson json;
+  try {
+    json = document_of(text);
+  } catch (const DataError& error) {
+    throw CheckpointError(fmt::format("[checkpoint] {}: {}", origin, error.what()));
+  }
+  check_version(json, format, origin);
+  const size_t body = text.rfind(kHashMember);
+  const bool ends = body != text.npos && text.ends_with(kEnd) &&
+                    text.size() == body + kHashMember.size() + 32 + kEnd.size();
+  LS_CHECK(
+      ends && text.substr(body + kHashMember.size(), 32) == hash_of(text.substr(0, body)).hex(),
+      CheckpointError, "[checkpoint] {}: not what was written. The file is damaged.", origin);
+  LS_CHECK(is_format(json, format), CheckpointError, "[checkpoint] {}: expected a \"{}\".", origin,
+           format);
+}
+
+std::string format_file_digests(const FileDigests& files) {
+  OrderedJson json = OrderedJson::object();
+  for (const auto& [name, digest] : files) json[name] = to_json(digest);
+  return json.dump();
+}
+
+FileDigests parse_file_digests(std::string_view manifest, std::string_view origin) {
+  try {
+    FileDigests files;
+    const OrderedJson json = parse_ordered_json(manifest);
+    for (const auto& [name, file] : json.at("files").items()) {
+      if (!is_file_name(name)) {
+        throw std::invalid_argument(fmt::format(
+            "\"files\" names {:?}: expected the name of a file beside the manifest", name));
+      }
+      files[name] = digest_from(file);
+    }
+    return files;
+  } catch (const std::exception& error) {
+    throw CheckpointError(fmt::format("[checkpoint] {}: {}.", origin, error.what()));
+  }
+}
+
+ContentHash parse_hex(const std::string& text) {
+  ContentHash hash;
+  const auto read = [&](size_t begin, uint64_t& word) {
+    const char* first = text.data() + begin;
+    const auto result = std::from_chars(first, first + 16, word, 16);
+    return result.ec == std::errc{} && result.ptr == first + 16;
+  };
+  if (text.size() != 32 || !read(0, hash.high) || !read(16, hash.low)) {
+    throw std::invalid_argument("a hash of 32 hexadecimal digits expected, got \"" + text + "\"");
+  }
+  return hash;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "train/weights/tensor_file.h"
+
+namespace lockstep::train {
+
+/// Digests by file name; for files other than safetensors `header` is the hash of the whole file.
+using FileDigests = std::map<std::string, FileDigest>;
+
+/// Manifests are JSON objects with "format", "format_version" and "files", whose last member is the
+/// hash of the text before it.
+inline constexpr int64_t kManifestVersion = 1;
+
+/// Returns `object`, the text of a JSON object printed with indentation 1, with its hash.
+std::string sealed(std::string object);
+
+/// Checks format, version and hash of a manifest. Throws NewerVersionError for a later version,
+/// whatever the hash, since a later version may compute it differently; and CheckpointError for any
+/// other text that `sealed` did not write. Messages begin with `origin`, the file's name.
+void check_manifest(std::string_view text, std::string_view format, std::string_view origin);
+
+/// "files" of a manifest, as JSON. The inverse is parse_file_digests, which takes the JSON of the
+/// whole manifest and throws CheckpointError.
+std::string format_file_digests(const FileDigests& files);
+FileDigests parse_file_digests(std::string_view manifest, std::string_view origin);
+
+/// The inverse of ContentHash::hex. Throws std::invalid_argument.
+ContentHash parse_hex(const std::string& text);
+
+}  // namespace lockstep::train
