@@ -27,6 +27,10 @@ bool fits(const train::RunPlan& plan, const MemoryRoom& room) {
   return static_cast<uint64_t>(plan.peak_bytes) <= room.bytes;
 }
 
+std::string strategy_of(const config::RunConfig& config) {
+  return config::ParallelConfig::Strategy_Name(config.parallel().strategy());
+}
+
 void print_json(const config::RunConfig& config, const train::RunPlan& plan,
                 const MemoryRoom& room) {
   JsonLine line;
@@ -49,6 +53,11 @@ void print_json(const config::RunConfig& config, const train::RunPlan& plan,
       .add("optimizer_bytes", plan.optimizer_bytes)
       .add("activation_bytes", plan.activation_bytes)
       .add("peak_bytes", plan.peak_bytes)
+      .add("strategy", strategy_of(config))
+      .add("communication_bytes_per_step", plan.communication.sum())
+      .add("all_reduce_bytes", plan.communication.all_reduce)
+      .add("all_gather_bytes", plan.communication.all_gather)
+      .add("reduce_scatter_bytes", plan.communication.reduce_scatter)
       .add("checkpoint_bytes", plan.checkpoint_bytes);
   if (room.bytes != UINT64_MAX) {
     line.add("allowed_bytes", room.bytes)
@@ -106,6 +115,13 @@ void print_text(const config::RunConfig& config, const train::RunPlan& plan,
   if (!fits(plan, room)) {
     fmt::print("  does not fit here: `lockstep train` refuses it without --try-anyway\n");
   }
+  if (plan.ranks > 1) {
+    fmt::print("sent by each rank in a step, with {}:\n", strategy_of(config));
+    const auto& sent = plan.communication;
+    if (sent.all_reduce > 0) print_bytes("all_reduce", sent.all_reduce);
+    if (sent.all_gather > 0) print_bytes("all_gather", sent.all_gather);
+    if (sent.reduce_scatter > 0) print_bytes("reduce_sc.", sent.reduce_scatter);
+  }
   fmt::print("on disk:\n");
   print_bytes("a checkpoint", plan.checkpoint_bytes);
 }
@@ -132,9 +148,8 @@ void add_plan(const Verb& app) {
       "that have shapes only. Reads neither data nor weights");
   add_config_options(verb, options->files, options->overrides);
   verb.option("--ranks", options->ranks,
-              "Processes that share each step (default 1). Each holds all parameters, "
-              "gradients and optimizer state: sharding them is not planned yet, nor are "
-              "buffers for communication")
+              "Processes that share each step (default 1), as parallel.strategy says. Buffers of "
+              "transports are left out")
       .positive();
   verb.flag("--json", options->json, "One JSON object; bytes are those of one rank");
   verb.runs([options] { run_plan(*options); });

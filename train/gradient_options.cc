@@ -93,6 +93,14 @@ std::unique_ptr<dist::Reducer> make_reducer(const config::RunConfig& config, con
   return std::make_unique<dist::Reducer>(trained_parameters(model), group, options);
 }
 
+std::vector<nn::NamedParameter> parts_of(const dist::ShardedModel& sharded) {
+  std::vector<nn::NamedParameter> parts;
+  for (const dist::NamedTensor& each : sharded.parameters()) {
+    parts.push_back({each.name, each.tensor});
+  }
+  return parts;
+}
+
 std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& config,
                                                        const StepShare& share, bool is_even,
                                                        nn::Module& model,
@@ -111,6 +119,7 @@ std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& 
     options.leaves = {share.first_leaf, share.first_leaf + share.leaves};
   }
   options.accumulates = !is_even || parallel.strategy() == config::ParallelConfig::SHARD_OPTIMIZER;
+  options.uneven_passes = !is_even;
   options.prefetch_bytes = bytes_of_mib(parallel.prefetch_mib());
   switch (parallel.strategy()) {
     case config::ParallelConfig::SHARD_GRAD_OP:

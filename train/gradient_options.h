@@ -5,13 +5,11 @@
 
 #include "dist/ddp/reducer.h"
 #include "dist/fsdp/sharded_model.h"
+#include "nn/module.h"
 #include "train/step_share.h"
 
 namespace lockstep::config {
 class RunConfig;
-}
-namespace lockstep::nn {
-class Module;
 }
 
 namespace lockstep::train {
@@ -28,6 +26,9 @@ std::vector<dist::NamedTensor> trained_parameters(const nn::Module& model);
 std::unique_ptr<dist::Reducer> make_reducer(const config::RunConfig& config, const StepShare& share,
                                             const nn::Module& model, dist::ProcessGroup* group,
                                             EarlyUpdate* early_update = nullptr);
+
+/// This rank's parts of a sharded model's parameters, for an optimizer.
+std::vector<nn::NamedParameter> parts_of(const dist::ShardedModel& sharded);
 
 /// The sharded model of a run whose parallel.strategy spreads more than the data over the ranks of
 /// `group`, summoned; null for DDP, and without a group. Group and model must outlive it. Throws

@@ -41,6 +41,14 @@ StepShare share_of_step(const config::TrainConfig& train, int64_t rank, int64_t 
   return share;
 }
 
+bool has_even_shares(const config::TrainConfig& train, int64_t size) {
+  const int64_t first = share_of_step(train, 0, size).micro_batches;
+  for (int64_t rank = 1; rank < size; ++rank) {
+    if (share_of_step(train, rank, size).micro_batches != first) return false;
+  }
+  return true;
+}
+
 StepShare share_of_step(const config::TrainConfig& train, const dist::ProcessGroup* group) {
   return group == nullptr ? share_of_step(train, 0, 1)
                           : share_of_step(train, group->rank(), group->size());

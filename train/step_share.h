@@ -34,6 +34,8 @@ struct StepShare {
 /// than the order of sums. Otherwise each gets the same number of samples, in smaller micro-batches
 /// than the config's if necessary. Throws ConfigError if neither is possible.
 StepShare share_of_step(const config::TrainConfig& train, int64_t rank, int64_t size);
+/// Whether all ranks do the same number of micro-batches in a step.
+bool has_even_shares(const config::TrainConfig& train, int64_t size);
 /// The share of this process's rank in `group`; the whole step if it is null.
 StepShare share_of_step(const config::TrainConfig& train, const dist::ProcessGroup* group);
 

@@ -83,15 +83,6 @@ StepShare share_of_rank(const config::RunConfig& config, const dist::ProcessGrou
   return share_of_step(config.train(), group);
 }
 
-/// This rank's parts of a sharded model's parameters, for the optimizer.
-std::vector<nn::NamedParameter> parts_of(const dist::ShardedModel& sharded) {
-  std::vector<nn::NamedParameter> parts;
-  for (const dist::NamedTensor& each : sharded.parameters()) {
-    parts.push_back({each.name, each.tensor});
-  }
-  return parts;
-}
-
 void use_threads(const config::RunConfig& config, Device device) {
   if (config.threads() > 0) set_num_threads(config.threads());
   if (DeviceRuntime* const runtime = device_runtime(device.type)) {
@@ -111,7 +102,7 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
   nn::Module& model = task->model();
   const Settings settings = settings_of(config, group, *task);
   const std::vector<int64_t> micro_batches = micro_batches_of_ranks(config.train(), group);
-  const bool is_even = std::ranges::min(micro_batches) == std::ranges::max(micro_batches);
+  const bool is_even = has_even_shares(config.train(), group == nullptr ? 1 : group->size());
   auto sharded = make_sharded_model(config, settings.share, is_even, model, group);
   auto optimizer = build_optimizer(config, sharded ? parts_of(*sharded) : model.named_parameters());
   GradScaler scaler(

@@ -41,14 +41,18 @@ void check_options(const ShardOptions& options, const ProcessGroup& group) {
   LS_CHECK(options.tree_leaves == 0 || options.tree_leaves >= group.size(), DistError,
            "[fully_shard] tree_leaves: expected at least one for each of the {} ranks, got {}.",
            group.size(), options.tree_leaves);
+  LS_CHECK(
+      !options.uneven_passes || options.accumulates || options.tree_leaves > 0, DistError,
+      "[fully_shard] uneven_passes: expected accumulates or tree_leaves with it, without which "
+      "every backward is summed over the ranks.");
   LS_CHECK(options.tree_leaves > 0 || options.leaves.size() == 1, DistError,
            "[fully_shard] leaves: without tree_leaves expected one, as gradients are added as they "
            "come, got {}.",
            options.leaves.size());
 }
 
-void check_parameter(const NamedTensor& each, const Tensor& first) {
-  LS_CHECK(each.tensor.device().type != DeviceType::kMeta, DeviceError,
+void check_parameter(const NamedTensor& each, const Tensor& first, const ProcessGroup& group) {
+  LS_CHECK(each.tensor.device().type != DeviceType::kMeta || group.plans(), DeviceError,
            "[fully_shard] parameter {} {} is on meta: expected one with values. Give it memory and "
            "values first.",
            each.name, each.tensor.shape());
@@ -138,7 +142,7 @@ void ShardedModel::add_units(const ShardableModule& root,
   std::string text = fmt::format("strategy {}\nleaves {}\naverage {}\n", name(options_.strategy),
                                  options_.tree_leaves, options_.average);
   for (const auto& [module, own] : lists) {
-    for (const NamedTensor& each : own) check_parameter(each, first);
+    for (const NamedTensor& each : own) check_parameter(each, first, group_);
     text += fmt::format("unit \"{}\"\n{}", module->name, description(own));
   }
   require_same(group_, "fully_shard", "model", text, at_start(group_));
@@ -216,7 +220,7 @@ void ShardedModel::list_blocks() {
     }
   }
   most_blocks_ = std::ranges::max(next);
-  const Tensor indices = empty({static_cast<int64_t>(places.size())}, DType::kI64);
+  const Tensor indices = empty({static_cast<int64_t>(places.size())}, {DType::kI64, kCPU});
   auto* const index = indices.data<int64_t>();
   for (size_t i = 0; i < places.size(); ++i) {
     index[i] = places[i].rank * most_blocks_ + places[i].number;
@@ -251,6 +255,22 @@ void ShardedModel::release_full_parameters(bool changed) {
     unit->values.release();
   }
   summoned_ = false;
+}
+
+int64_t ShardedModel::parameter_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& unit : units_) {
+    bytes += keeps_whole() ? unit->values.bytes() : unit->values.bytes() / group_.size();
+  }
+  return bytes;
+}
+
+int64_t ShardedModel::gradient_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& unit : units_) {
+    if (unit->gradients.trained() > 0) bytes += unit->gradients.bytes() / group_.size();
+  }
+  return bytes;
 }
 
 void ShardedModel::mark_changed() {

@@ -46,9 +46,17 @@ struct ShardOptions {
   /// backward that `expect_last_backward` announces; else each backward sends its own. Implied by
   /// tree_leaves.
   bool accumulates = false;
+  /// Ranks may have different numbers of forwards and backwards in a step (pass_without_samples).
+  /// Only where gradients accumulate. Costs memory: reductions of any number of units may be under
+  /// way at once.
+  bool uneven_passes = false;
   /// Parameters that are left as they are, without gradients of the model's.
   std::vector<Tensor> ignored;
 };
+
+/// Reductions that may be under way when the next begins: their arenas are memory of whole units.
+/// Two keep a link busy.
+inline constexpr size_t kReductionsUnderWay = 2;
 
 /// A module as ShardedModel sees it. fully_shard makes them of modules.
 struct ShardableModule {
@@ -106,8 +114,8 @@ class ShardedModel final : public GradientSync {
   void begin_step() override;
   void begin_leaf() override;
   void expect_last_backward(bool expected = true) override { last_backward_ = expected; }
-  /// Takes part in a forward and backward of the other ranks after this rank's last one of a step:
-  /// ranks may have different numbers of them if gradients accumulate.
+  /// Takes part in a forward and backward of the other ranks after this rank's last one of a step.
+  /// Requires ShardOptions::uneven_passes.
   void pass_without_samples();
   /// Throws AutogradError naming the first parameter without a gradient. The optimizer may change
   /// the parts afterwards.
@@ -154,6 +162,13 @@ class ShardedModel final : public GradientSync {
   /// How long forward and backward have waited for parameters since the step's beginning, in
   /// seconds of this thread.
   double gather_wait_seconds() const { return gather_wait_seconds_; }
+  /// Bytes that this rank keeps of parameters, and of gradients, between steps.
+  int64_t parameter_bytes() const;
+  int64_t gradient_bytes() const;
+  /// Whether gradients are summed over the ranks only in a step's last backward.
+  bool accumulates() const { return options_.accumulates || options_.tree_leaves > 0; }
+  /// Whether each forward and backward gathers parameters, not only the first after an update.
+  bool gathers_each_pass() const { return !keeps_whole(); }
   /// Number of units, the root included.
   size_t unit_count() const { return units_.size(); }
 
@@ -192,7 +207,6 @@ class ShardedModel final : public GradientSync {
   void reduce(uint32_t unit);
   void check_complete(const Unit& unit) const;
   bool reduces_now() const;
-  bool accumulates() const { return options_.accumulates || options_.tree_leaves > 0; }
   bool is_in_backward() const { return !running_.expired(); }
   bool keeps_whole() const { return options_.strategy == ShardStrategy::kShardOptimizer; }
 

@@ -17,9 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Reductions under way beside the one that begins: their arenas are memory of whole units.
-constexpr size_t kInFlight = 2;
-
 }  // namespace
 
 // --- a step --------------------------------------------------------------------------------------
@@ -113,9 +110,10 @@ void ShardedModel::start_gather(uint32_t unit) {
 }
 
 void ShardedModel::pass_without_samples() {
-  LS_CHECK(accumulates(), DistError,
-           "[fully_shard] pass_without_samples: expected ShardOptions::accumulates, without which "
-           "every backward is summed over the ranks.");
+  LS_CHECK(
+      options_.uneven_passes, DistError,
+      "[fully_shard] pass_without_samples: expected ShardOptions::uneven_passes. Set it on all "
+      "ranks.");
   // Every pass of a step gathers the same units in the same order.
   for (const uint32_t unit : gathered_) {
     UnitValues& values = units_[unit]->values;
@@ -236,9 +234,8 @@ void ShardedModel::gradient_arrived(uint32_t index, uint32_t parameter) {
 
 void ShardedModel::reduce(uint32_t index) {
   UnitGradients& gradients = units_[index]->gradients;
-  // Where gradients accumulate, their arenas are there already; and another rank may have a pass
-  // left, which has to come first.
-  while (!accumulates() && in_flight_.size() >= kInFlight) {
+  // Another rank may have a pass left, which needs this rank before its reductions.
+  while (!options_.uneven_passes && in_flight_.size() >= kReductionsUnderWay) {
     in_flight_.front().wait();
     in_flight_.pop_front();
   }

@@ -14,13 +14,18 @@ namespace {
 /// Far more than needed, and keeps the stack of `sum_tree` small.
 constexpr int64_t kMostLeaves = 4096;
 
+std::string expected_memory(const char* op, Device device) {
+  return fmt::format("[{}] expected tensors on the cpu or on a device with streams, got one on {}.",
+                     op, to_string(device));
+}
+
 void check_tensor(const char* op, const Tensor& tensor) {
   LS_CHECK(tensor.defined(), ShapeError, "[{}] a tensor is undefined: expected one with memory.",
            op);
   const Device device = tensor.device();
-  LS_CHECK(device.type == DeviceType::kCPU || device_runtime(device.type) != nullptr, DeviceError,
-           "[{}] expected tensors on the cpu or on a device with streams, got one on {}.", op,
-           to_string(device));
+  const bool is_known = device.type == DeviceType::kCPU || device.type == DeviceType::kMeta ||
+                        device_runtime(device.type) != nullptr;
+  LS_CHECK(is_known, DeviceError, "{}", expected_memory(op, device));
   LS_CHECK(tensor.is_contiguous(), ShapeError,
            "[{}] expected a dense, row-major tensor, got sizes {} with strides {}. Pass "
            "contiguous(), and copy results back.",
@@ -105,6 +110,8 @@ class ProcessGroup::Call {
     LS_CHECK(launch_.operations.empty() || output.device() == launch_.device, DeviceError,
              "[{}] expected the tensors of one call on one device, got {} and {}.",
              dist::name(operation.kind), to_string(launch_.device), to_string(output.device()));
+    LS_CHECK(output.device().type != DeviceType::kMeta || group_.plans(), DeviceError, "{}",
+             expected_memory(dist::name(operation.kind), output.device()));
     launch_.device = output.device();
     if (operation.kind != OpKind::kSend) written_.push_back(output);
     launch_.operations.push_back(std::move(operation));

@@ -49,6 +49,8 @@ class ProcessGroup {
   const std::string& name() const noexcept { return name_; }
   /// "thread", "mpi" or "nccl".
   virtual const char* backend() const noexcept = 0;
+  /// Whether it communicates nothing and takes tensors on meta (dist/group/planning_group.h).
+  virtual bool plans() const noexcept { return false; }
 
   /// Replaces every rank's `tensor` by the reduction over all ranks, in rank order
   /// (dist/collectives/reduction.h).

@@ -1,6 +1,7 @@
 #include "train/run/plan.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "autograd/grad_mode.h"
 #include "configs/run.pb.h"
@@ -8,6 +9,8 @@
 #include "core/ops/factory/factory.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/random_state_guard.h"
+#include "dist/collectives/leaf_tree.h"
+#include "dist/group/planning_group.h"
 #include "train/build.h"
 #include "train/gradient_options.h"
 #include "train/precision.h"
@@ -44,20 +47,27 @@ Tensor loss_of(const PlannedModel& planned, const std::vector<Tensor>& inputs,
   return planned.loss(inputs);
 }
 
+/// Micro-batches per leaf that show all that a leaf needs: the first writes gradients, all later
+/// ones add to them.
+int64_t planned_micro_batches(const RunPlan& plan) {
+  return std::clamp<int64_t>(plan.micro_batches / plan.leaves, 1, 2);
+}
+
 /// Allocates as Trainer::step does, without its numbers: loss, loss scale, norm, learning rate.
 void run_step(const PlannedModel& planned, const std::vector<Tensor>& inputs, const RunPlan& plan,
-              Precision precision, dist::Reducer& reducer, Optimizer& optimizer) {
-  // Two micro-batches per leaf suffice: the first writes gradients, all later ones add to them.
-  const int64_t micro_batches = std::clamp<int64_t>(plan.micro_batches / plan.leaves, 1, 2);
-  reducer.begin_step();
+              Precision precision, dist::GradientSync& sync, Optimizer& optimizer) {
+  const int64_t micro_batches = planned_micro_batches(plan);
+  sync.begin_step();
   for (int64_t leaf = 0; leaf < plan.leaves; ++leaf) {
-    reducer.begin_leaf();
+    sync.begin_leaf();
     for (int64_t i = 0; i < micro_batches; ++i) {
-      loss_of(planned, inputs, precision).backward();
+      const Tensor loss = loss_of(planned, inputs, precision);
+      if (leaf + 1 == plan.leaves && i + 1 == micro_batches) sync.expect_last_backward();
+      loss.backward();
     }
   }
-  reducer.finish();
-  optimizer.step(reducer.gradients(), 0, 1);
+  sync.finish();
+  optimizer.step(sync.gradients(), 0, 1);
 }
 
 void run_evaluation(const PlannedModel& planned, const std::vector<Tensor>& inputs,
@@ -67,13 +77,43 @@ void run_evaluation(const PlannedModel& planned, const std::vector<Tensor>& inpu
   loss_of(planned, inputs, precision);
 }
 
-/// Allocates as save_checkpoint does: tensors that files store transposed are copied, one at a
-/// time.
-void run_checkpoint(const nn::Module& model) {
+/// Allocates as save_checkpoint does: tensors that files store transposed, and those that are
+/// collected from the ranks, are copied, one at a time.
+void run_checkpoint(const nn::Module& model, bool collects) {
   const NoGradGuard no_grad;
   for (const nn::StoredParameter& stored : model.stored_parameters()) {
-    if (stored.transposed) stored.tensor.t().contiguous();
+    const Tensor whole =
+        collects ? empty(stored.tensor.sizes(), stored.tensor.options()) : stored.tensor;
+    if (stored.transposed) whole.t().contiguous();
   }
+}
+
+/// What a rank has sent so far.
+using Sent = RunPlan::Communication;
+Sent sent_by(const dist::PlanningGroup& group) {
+  const auto of = [&](dist::OpKind kind) { return static_cast<int64_t>(group.bytes_sent(kind)); };
+  return {.all_reduce = of(dist::OpKind::kAllReduce),
+          .all_gather = of(dist::OpKind::kAllGather),
+          .reduce_scatter = of(dist::OpKind::kReduceScatter)};
+}
+
+/// What a step of all micro-batches sends, where one of those planned took `before` to `after`.
+Sent in_a_step(const Sent& after, const Sent& before, const dist::ShardedModel& sharded,
+               const RunPlan& plan) {
+  Sent step{.all_reduce = after.all_reduce - before.all_reduce,
+            .all_gather = after.all_gather - before.all_gather,
+            .reduce_scatter = after.reduce_scatter - before.reduce_scatter};
+  const int64_t passes = plan.leaves * planned_micro_batches(plan);
+  if (sharded.gathers_each_pass()) step.all_gather = step.all_gather / passes * plan.micro_batches;
+  if (!sharded.accumulates()) {
+    step.reduce_scatter = step.reduce_scatter / passes * plan.micro_batches;
+  }
+  return step;
+}
+
+/// What the sums of all buckets send.
+Sent of_buckets(int64_t bytes, int64_t ranks) {
+  return {.all_reduce = 2 * (ranks - 1) * bytes / ranks};
 }
 
 PlannedModel language_model(const config::RunConfig& config, int64_t rows) {
@@ -139,15 +179,37 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   const PlannedModel planned = build(plan.micro_batch_size);
   const nn::Module& model = *planned.model;
   const std::vector<Tensor> inputs = planned.make_inputs();
-  const std::unique_ptr<Optimizer> optimizer = build_optimizer(config, model.named_parameters());
   const StepShare share = share_of_step(config.train(), ranks - 1, ranks);
-  const std::unique_ptr<dist::Reducer> reducer = make_reducer(config, share, model, nullptr);
+  std::optional<dist::PlanningGroup> group;
+  if (ranks > 1) {
+    group.emplace(static_cast<int>(ranks) - 1, static_cast<int>(ranks), dist::kReductionsUnderWay);
+  }
+  const std::unique_ptr<dist::ShardedModel> sharded =
+      make_sharded_model(config, share, has_even_shares(config.train(), ranks), *planned.model,
+                         group ? &*group : nullptr);
+  const std::unique_ptr<Optimizer> optimizer =
+      build_optimizer(config, sharded ? parts_of(*sharded) : model.named_parameters());
+  const std::unique_ptr<dist::Reducer> reducer =
+      sharded ? nullptr : make_reducer(config, share, model, nullptr);
+  const int64_t arenas = dist::stack_depth({share.first_leaf, share.first_leaf + share.leaves});
+  dist::GradientSync& sync = sharded ? static_cast<dist::GradientSync&>(*sharded)
+                                     : static_cast<dist::GradientSync&>(*reducer);
   const Precision precision = precision_of(config);
-  run_step(planned, inputs, plan, precision, *reducer, *optimizer);
+  if (sharded) sharded->release_full_parameters(true);
+  run_step(planned, inputs, plan, precision, sync, *optimizer);
+  if (group) group->complete();
+  const Sent sent_before = group ? sent_by(*group) : Sent();
   // From the second step on blocks are found otherwise than in the first.
-  run_step(planned, inputs, plan, precision, *reducer, *optimizer);
+  run_step(planned, inputs, plan, precision, sync, *optimizer);
+  if (group) {
+    group->complete();
+    plan.communication = sharded ? in_a_step(sent_by(*group), sent_before, *sharded, plan)
+                                 : of_buckets(reducer->bytes() / arenas, ranks);
+  }
+  if (sharded) sharded->summon_full_parameters();
   run_evaluation(planned, held_out.empty() ? planned.make_inputs() : held_out, precision);
-  run_checkpoint(model);
+  if (sharded) sharded->release_full_parameters();
+  run_checkpoint(model, sharded != nullptr);
 
   plan.parameters = model.parameter_count();
   plan.flops_per_token = planned.flops_per_token;
@@ -155,13 +217,17 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   for (const Tensor& parameter : model.parameters()) {
     plan.parameter_bytes += static_cast<int64_t>(parameter.nbytes());
   }
-  plan.gradient_arenas = dist::stack_depth({share.first_leaf, share.first_leaf + share.leaves});
-  plan.gradient_bytes = reducer->bytes();
+  const int64_t whole_bytes = plan.parameter_bytes;
+  if (sharded) plan.parameter_bytes = sharded->parameter_bytes();
+  plan.gradient_arenas = arenas;
+  plan.gradient_bytes = sharded ? sharded->gradient_bytes() : reducer->bytes();
   plan.optimizer_bytes = bytes_of(optimizer->state());
   plan.peak_bytes = memory.stats().peak_allocated - before;
   plan.activation_bytes =
       plan.peak_bytes - plan.parameter_bytes - plan.gradient_bytes - plan.optimizer_bytes;
-  plan.checkpoint_bytes = bytes_of(model.stored_parameters()) + plan.optimizer_bytes;
+  // State is of the shape of the parameters.
+  plan.checkpoint_bytes = bytes_of(model.stored_parameters()) +
+                          static_cast<int64_t>(optimizer->state_names().size()) * whole_bytes;
   return plan;
 }
 

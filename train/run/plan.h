@@ -13,8 +13,8 @@ class RunConfig;
 
 namespace lockstep::train {
 
-/// Memory and operations that a run needs, known before it starts. Bytes are per rank; every rank
-/// holds all parameters, gradients and optimizer state (plain data parallelism).
+/// Memory, operations and communication that a run needs, known before it starts. Bytes are per
+/// rank, under the config's parallel.strategy.
 struct RunPlan {
   int64_t parameters = 0;      ///< elements
   double flops_per_token = 0;  ///< floating-point operations of forward and backward
@@ -29,15 +29,26 @@ struct RunPlan {
   int64_t gradient_arenas = 0;   ///< partial gradient sums held at once: at most log2(leaves) + 1
 
   int64_t parameter_bytes = 0;
-  int64_t gradient_bytes = 0;  ///< all arenas, with the gaps between their slots
+  /// All arenas, with the gaps between their slots; of a sharded model this rank's part of the
+  /// sums.
+  int64_t gradient_bytes = 0;
   int64_t optimizer_bytes = 0;
-  /// Everything else at the peak: activations, temporaries, the batch, the model's tables, and the
-  /// allocator's rounding of block sizes.
+  /// Everything else at the peak: activations, temporaries, the batch, the model's tables, what of
+  /// a sharded model is gathered, and the allocator's rounding of block sizes.
   int64_t activation_bytes = 0;
   /// The sum: peak of the cpu allocator's `allocated` while the run trains, evaluates and saves.
   /// Excludes the scratch memory of kernels, which grows with the number of threads and does not
   /// come from the allocator.
   int64_t peak_bytes = 0;
+  /// Bytes that a rank sends to others in a step, by kind of operation.
+  struct Communication {
+    int64_t all_reduce = 0;
+    int64_t all_gather = 0;
+    int64_t reduce_scatter = 0;
+
+    int64_t sum() const { return all_reduce + all_gather + reduce_scatter; }
+  };
+  Communication communication;
   /// Tensors in one checkpoint's files.
   int64_t checkpoint_bytes = 0;
 

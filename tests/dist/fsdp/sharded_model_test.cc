@@ -95,8 +95,9 @@ TEST(ShardedModel, GradientsHaveTheBitsOfOneTreeOfLeaves) {
       all_ranks(ranks, [&](ProcessGroup& group) {
         SmallNet net;
         const LeafRange own = leaves_of_rank(4, group.rank(), ranks);
-        const auto sharded =
-            fully_shard(net, group, {.strategy = strategy, .leaves = own, .tree_leaves = 4});
+        const auto sharded = fully_shard(
+            net, group,
+            {.strategy = strategy, .leaves = own, .tree_leaves = 4, .uneven_passes = true});
         sharded->begin_step();
         for (int64_t leaf = own.first; leaf < own.end; ++leaf) {
           sharded->begin_leaf();

@@ -9,6 +9,7 @@
 #include "core/tensor/generator.h"
 #include "nn/layers.h"
 #include "tests/core/expect_error.h"
+#include "tests/train/rank_runs.h"
 #include "tests/train/tiny_run.h"
 #include "train/build.h"
 #include "train/gradient_options.h"
@@ -270,6 +271,38 @@ TEST(Plan, ServesAnyModelThatMakesALoss) {
     }
   });
   EXPECT_NEAR(static_cast<double>(plan.peak_bytes) / static_cast<double>(peak), 1, 0.05);
+}
+
+TEST(Plan, BytesThatRanksSendAreThoseOfTheRun) {
+  const TemporaryDirectory folder;
+  for (const char* strategy : {"DDP", "FULL_SHARD", "SHARD_GRAD_OP", "SHARD_OPTIMIZER"}) {
+    const config::RunConfig config = tiny_run(
+        folder, std::string("parallel { strategy: ") + strategy +
+                    " } train { batch_size: 8 micro_batch_size: 2 } model { gpt2 { width: 64 } }");
+    const auto sent = trained_on_ranks(config, 2, [](Trainer& trainer) {
+      trainer.step();
+      return trainer.step().sent_bytes;
+    });
+    const double planned = static_cast<double>(plan_run(config, 2).communication.sum());
+    // The run also sends its counts, losses and norms.
+    EXPECT_NEAR(planned / static_cast<double>(sent[0]), 1, 0.02) << strategy;
+  }
+}
+
+TEST(Plan, StateOfAShardedModelIsTheRanksPart) {
+  const TemporaryDirectory folder;
+  const std::string model = "model { gpt2 { layers: 4 width: 256 } }";
+  const RunPlan whole = plan_run(tiny_run(folder, model), 4);
+  const auto state = [](const RunPlan& plan) {
+    return plan.parameter_bytes + plan.gradient_bytes + plan.optimizer_bytes;
+  };
+  const RunPlan full = plan_run(tiny_run(folder, model + " parallel { strategy: FULL_SHARD }"), 4);
+  EXPECT_LE(static_cast<double>(state(full)), 1.05 / 4 * static_cast<double>(state(whole)));
+  EXPECT_EQ(full.checkpoint_bytes, whole.checkpoint_bytes);
+  const RunPlan optimizer =
+      plan_run(tiny_run(folder, model + " parallel { strategy: SHARD_OPTIMIZER }"), 4);
+  EXPECT_GE(optimizer.parameter_bytes, whole.parameter_bytes);
+  EXPECT_EQ(optimizer.optimizer_bytes, full.optimizer_bytes);
 }
 
 }  // namespace
