@@ -92,18 +92,37 @@ std::unique_ptr<nn::Classifier> build_mlp(const config::ModelConfig& model) {
   }
 }
 
+bool is_hidden_in_gpt2(const config::ModelConfig&, std::string_view name) {
+  return name.starts_with("h.");
+}
+
+bool is_hidden_in_llama(const config::ModelConfig&, std::string_view name) {
+  return name.starts_with("model.layers.");
+}
+
+bool is_hidden_in_resnet(const config::ModelConfig&, std::string_view name) {
+  return name.starts_with("layer");
+}
+
+bool is_hidden_in_mlp(const config::ModelConfig& model, std::string_view name) {
+  const std::string last = fmt::format("layers.{}.", model.mlp().hidden_widths_size());
+  return !name.starts_with("layers.0.") && !name.starts_with(last);
+}
+
 /// A row for each of config::architectures(): the function of its kind is set.
 struct Builder {
   std::string_view name;
   std::unique_ptr<nn::LanguageModel> (*language_model)(const config::ModelConfig& model) = nullptr;
   std::unique_ptr<nn::Classifier> (*classifier)(const config::ModelConfig& model) = nullptr;
+  /// As is_hidden_layer; null if no layer is.
+  bool (*is_hidden)(const config::ModelConfig& model, std::string_view name) = nullptr;
 };
 
 constexpr std::array kBuilders = {
-    Builder{.name = "gpt2", .language_model = build_gpt2},
-    Builder{.name = "llama", .language_model = build_llama},
-    Builder{.name = "resnet", .classifier = build_resnet},
-    Builder{.name = "mlp", .classifier = build_mlp},
+    Builder{.name = "gpt2", .language_model = build_gpt2, .is_hidden = is_hidden_in_gpt2},
+    Builder{.name = "llama", .language_model = build_llama, .is_hidden = is_hidden_in_llama},
+    Builder{.name = "resnet", .classifier = build_resnet, .is_hidden = is_hidden_in_resnet},
+    Builder{.name = "mlp", .classifier = build_mlp, .is_hidden = is_hidden_in_mlp},
 };
 
 const Builder& builder_of(const config::ModelConfig& model) {
@@ -126,6 +145,11 @@ std::unique_ptr<nn::Classifier> make_classifier(const config::ModelConfig& model
   const Builder& builder = builder_of(model);
   LS_ASSERT(builder.classifier != nullptr);
   return builder.classifier(model);
+}
+
+bool is_hidden_layer(const config::ModelConfig& model, std::string_view name) {
+  const Builder& builder = builder_of(model);
+  return builder.is_hidden != nullptr && builder.is_hidden(model, name);
 }
 
 }  // namespace lockstep::train

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "nn/classifier.h"
 #include "nn/language_model.h"
@@ -17,5 +18,10 @@ namespace lockstep::train {
 /// generator, on default_device(). Throws ConfigError for values that no model can have.
 std::unique_ptr<nn::LanguageModel> make_language_model(const config::ModelConfig& model);
 std::unique_ptr<nn::Classifier> make_classifier(const config::ModelConfig& model);
+
+/// Whether the parameter `name` belongs to a layer between the first and the last of the model: a
+/// block of a transformer or of a residual network, or a hidden layer of a perceptron that reads a
+/// hidden layer.
+bool is_hidden_layer(const config::ModelConfig& model, std::string_view name);
 
 }  // namespace lockstep::train

@@ -1,5 +1,7 @@
 #include "train/build.h"
 
+#include <algorithm>
+
 #include "configs/architectures.h"
 #include "configs/run.pb.h"
 #include "core/base/check.h"
@@ -10,6 +12,7 @@
 #include "train/build_data.h"
 #include "train/classifier_task.h"
 #include "train/language_task.h"
+#include "train/optimizer/muon.h"
 #include "train/weights.h"
 
 namespace lockstep::train {
@@ -39,6 +42,35 @@ std::unique_ptr<SampleSource> build_samples(const config::RunConfig& config,
   options.features = nn::input_size(model);
   options.classes = model.classes();
   return std::make_unique<TableData>(from.path(), options);
+}
+
+AdamWOptions adamw_options(const config::AdamW& from, double weight_decay) {
+  return {from.beta1(), from.beta2(), from.epsilon(), weight_decay};
+}
+
+std::unique_ptr<Optimizer> build_muon(const config::RunConfig& config,
+                                      const std::vector<nn::NamedParameter>& parameters) {
+  const config::OptimizerConfig& from = config.optimizer();
+  const auto is_hidden = [&](std::string_view name) {
+    return is_hidden_layer(config.model(), name);
+  };
+  LS_CHECK(
+      std::ranges::any_of(parameters,
+                          [&](const nn::NamedParameter& each) {
+                            return each.tensor.dim() >= 2 && is_hidden(each.name);
+                          }),
+      ConfigError,
+      "[optimizer.muon] the model has no hidden matrices to orthogonalise: expected a layer "
+      "between the first and the last. Choose optimizer.adamw, or a model with hidden layers.");
+  MuonOptions options;
+  options.learning_rate_ratio = from.muon().learning_rate() / from.learning_rate();
+  options.momentum = from.muon().momentum();
+  options.nesterov = from.muon().nesterov();
+  options.iterations = from.muon().iterations();
+  options.weight_decay = from.weight_decay();
+  options.products = config.precision() == config::BF16_MIXED ? DType::kBF16 : DType::kF32;
+  options.others = adamw_options(from.muon().adamw(), from.weight_decay());
+  return std::make_unique<Muon>(parameters, is_hidden, options);
 }
 
 }  // namespace
@@ -113,13 +145,12 @@ std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShar
 std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
                                            const std::vector<nn::NamedParameter>& parameters) {
   const config::OptimizerConfig& from = config.optimizer();
+  if (from.has_muon()) return build_muon(config, parameters);
   if (from.has_sgd()) {
     return std::make_unique<Sgd>(
         parameters, SgdOptions{from.sgd().momentum(), from.sgd().nesterov(), from.weight_decay()});
   }
-  return std::make_unique<AdamW>(
-      parameters, AdamWOptions{from.adamw().beta1(), from.adamw().beta2(), from.adamw().epsilon(),
-                               from.weight_decay()});
+  return std::make_unique<AdamW>(parameters, adamw_options(from.adamw(), from.weight_decay()));
 }
 
 LearningRateSchedule build_schedule(const config::RunConfig& config) {

@@ -52,5 +52,38 @@ TEST(OptimizerInBackward, IsRefusedAtItsLineWithTheReason) {
       "got BITWISE");
 }
 
+std::string refused(const std::string& assignment) {
+  try {
+    smallest_with({assignment});
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Muon, HasItsOwnLearningRateAndAdamWForTheOtherParameters) {
+  const RunConfig config = smallest_with({"optimizer.muon.adamw.beta2=0.99"});
+  EXPECT_EQ(config.optimizer().learning_rate(), 3e-4);
+  EXPECT_EQ(config.optimizer().muon().learning_rate(), 0.02);
+  EXPECT_EQ(config.optimizer().muon().momentum(), 0.95);
+  EXPECT_TRUE(config.optimizer().muon().nesterov());
+  EXPECT_EQ(config.optimizer().muon().iterations(), 5);
+  EXPECT_EQ(config.optimizer().muon().adamw().beta1(), 0.9);
+  EXPECT_EQ(config.optimizer().muon().adamw().beta2(), 0.99);
+}
+
+TEST(Muon, RefusesValuesOutsideTheirRanges) {
+  EXPECT_THAT(refused("optimizer.muon.learning_rate=0"),
+              HasSubstr("optimizer.muon.learning_rate is 0: expected"));
+  EXPECT_THAT(refused("optimizer.muon.momentum=1"),
+              HasSubstr("optimizer.muon.momentum is 1: expected"));
+  EXPECT_THAT(refused("optimizer.muon.momentum=0"),
+              HasSubstr("optimizer.muon.momentum is 0: expected"));
+  EXPECT_THAT(refused("optimizer.muon.iterations=0"),
+              HasSubstr("optimizer.muon.iterations is 0: expected"));
+}
+
+TEST(Muon, MayUpdateInBackward) { EXPECT_EQ(refusal("clip_grad_norm: 0 muon {} }"), "no error"); }
+
 }  // namespace
 }  // namespace lockstep::config

@@ -35,7 +35,7 @@ class Optimizer {
   void step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
                  double learning_rate, double grad_scale);
 
-  /// Name of the update rule in configs: "adamw", "sgd".
+  /// Name of the update rule in configs: "adamw", "sgd", "muon".
   virtual const char* kind() const = 0;
   /// Names of the tensors that are kept for each parameter: "exp_avg", ...
   virtual std::vector<std::string> state_names() const = 0;

@@ -1,0 +1,281 @@
+#include "train/optimizer/muon.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_logic.h"
+#include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/view.h"
+#include "tests/core/expect_error.h"
+#include "tests/train/rank_runs.h"
+#include "tests/train/table_run.h"
+#include "train/run/checkpoint.h"
+
+namespace lockstep::train {
+namespace {
+
+// --- the orthogonal factor -----------------------------------------------------------------------
+
+Tensor drawn(IntList sizes, uint64_t seed) {
+  Generator generator(seed);
+  return randn(sizes, DType::kF32, &generator);
+}
+
+/// An orthogonal matrix of `size` rows: a reflection at a random plane.
+Tensor reflection(int64_t size, uint64_t seed) {
+  const Tensor normal = drawn({size, 1}, seed);
+  Tensor identity = zeros({size, size}, {DType::kF32, kCPU});
+  for (int64_t i = 0; i < size; ++i) identity.data<float>()[i * size + i] = 1;
+  return identity - mm(normal, normal.t()) * 2 / mm(normal.t(), normal);
+}
+
+/// The n singular values of the test's matrices, from 1 down to 0.02.
+Tensor singular_values(int64_t n) {
+  Tensor values = zeros({n}, {DType::kF32, kCPU});
+  for (int64_t i = 0; i < n; ++i) {
+    values.data<float>()[i] = 1.0F - 0.98F * static_cast<float>(i) / static_cast<float>(n - 1);
+  }
+  return values;
+}
+
+/// U^T orthogonalized(U S V^T) V: the new singular values on its diagonal, zeros elsewhere, if the
+/// singular vectors stayed.
+Tensor in_singular_vectors(int64_t rows, int64_t columns, DType products) {
+  const int64_t least = std::min(rows, columns);
+  const Tensor left = reflection(rows, 1).slice(1, 0, least).contiguous();
+  const Tensor right = reflection(columns, 2).slice(1, 0, least).contiguous();
+  const Tensor matrix = mm(left * singular_values(least), right.t()) * 37;
+  return mm(mm(left.t(), orthogonalized(matrix, 5, products)), right).contiguous();
+}
+
+TEST(Muon, OrthogonalizedMatrixKeepsSingularVectorsAndHasSingularValuesNearOne) {
+  struct Case {
+    int64_t rows, columns;
+    DType products;
+    double tolerance;  ///< of the elements off the diagonal
+  };
+  for (const Case& c : {Case{24, 40, DType::kF32, 1e-4}, Case{40, 24, DType::kF32, 1e-4},
+                        Case{32, 32, DType::kF32, 1e-4}, Case{24, 40, DType::kBF16, 0.1}}) {
+    const Tensor found = in_singular_vectors(c.rows, c.columns, c.products);
+    for (int64_t i = 0; i < found.size(0); ++i) {
+      for (int64_t j = 0; j < found.size(1); ++j) {
+        const double value = found.data<float>()[i * found.size(1) + j];
+        if (i == j) {
+          EXPECT_GT(value, 0.6) << c.rows << "x" << c.columns << ", value " << i;
+          EXPECT_LT(value, 1.3) << c.rows << "x" << c.columns << ", value " << i;
+        } else {
+          EXPECT_NEAR(value, 0, c.tolerance) << c.rows << "x" << c.columns;
+        }
+      }
+    }
+  }
+}
+
+TEST(Muon, MatrixOfZerosStaysZero) {
+  const Tensor zero = zeros({3, 5}, {DType::kF32, kCPU});
+  EXPECT_TRUE(equal(orthogonalized(zero, 5, DType::kF32), zero));
+}
+
+TEST(Muon, OrthogonalizedRefusesWhatIsNoMatrix) {
+  expect_error<ShapeError>(
+      [] {
+        orthogonalized(drawn({2, 3, 4}, 1), 5, DType::kF32);
+      },
+      "expected a matrix");
+}
+
+// --- one step ------------------------------------------------------------------------------------
+
+/// A wide matrix, a tall one, a filter, an embedding and a bias, with gradients.
+struct MuonProblem {
+  std::vector<Tensor> parameters, gradients;
+  Muon optimizer;
+
+  explicit MuonProblem(const MuonOptions& options = {}) : MuonProblem(options, draw(5), draw(6)) {}
+  void step(const Tensor& found_inf = {}) {
+    optimizer.step(gradients, 0.1, 0.5, {.grad_factor = {}, .found_inf = found_inf});
+  }
+
+ private:
+  MuonProblem(const MuonOptions& options, std::vector<Tensor> values, std::vector<Tensor> slopes)
+      : parameters(std::move(values)),
+        gradients(std::move(slopes)),
+        optimizer(
+            {{"h.wide", parameters[0]},
+             {"h.tall", parameters[1]},
+             {"h.filter", parameters[2]},
+             {"embedding", parameters[3]},
+             {"h.bias", parameters[4]}},
+            [](std::string_view name) { return name.starts_with("h."); }, options) {}
+  static std::vector<Tensor> draw(uint64_t seed) {
+    return {drawn({4, 6}, seed), drawn({8, 2}, seed + 10), drawn({3, 2, 2, 2}, seed + 20),
+            drawn({5, 4}, seed + 30), drawn({4}, seed + 40)};
+  }
+};
+
+void expect_same_problem(const MuonProblem& got, const MuonProblem& want) {
+  EXPECT_EQ(got.optimizer.steps(), want.optimizer.steps());
+  for (size_t i = 0; i < got.parameters.size(); ++i) {
+    EXPECT_TRUE(equal(got.parameters[i], want.parameters[i])) << i;
+  }
+  const auto states = got.optimizer.state(), wanted = want.optimizer.state();
+  ASSERT_EQ(states.size(), wanted.size());
+  for (size_t i = 0; i < states.size(); ++i) {
+    EXPECT_TRUE(equal(states[i].tensor, wanted[i].tensor)) << states[i].name;
+  }
+}
+
+TEST(Muon, StepIsTheOrthogonalizedNesterovDirectionWithDecoupledDecay) {
+  MuonProblem problem({.learning_rate_ratio = 0.3, .weight_decay = 0.2});
+  Tensor weight = problem.parameters[1].clone();  // 8x2, so that the scale is 2
+  Tensor buffer = zeros({8, 2}, {DType::kF32, kCPU});
+  for (int i = 0; i < 3; ++i) {
+    problem.step();
+    const Tensor gradient = problem.gradients[1] * 0.5;
+    buffer = buffer * 0.95 + gradient;
+    const Tensor step = orthogonalized(gradient + buffer * 0.95, 5, DType::kF32) * 2;
+    weight = weight - (step + weight * 0.2) * (0.1 * 0.3);
+  }
+  EXPECT_TRUE(all(isclose(problem.parameters[1], weight, 1e-4, 1e-5)).item<bool>());
+}
+
+TEST(Muon, OtherParametersTakeTheStepsOfAdamW) {
+  MuonProblem problem;
+  std::vector<Tensor> parameters = {problem.parameters[3].clone(), problem.parameters[4].clone()};
+  AdamW other({{"embedding", parameters[0]}, {"h.bias", parameters[1]}}, {});
+  for (int i = 0; i < 3; ++i) {
+    problem.step();
+    other.step({problem.gradients[3], problem.gradients[4]}, 0.1, 0.5);
+  }
+  EXPECT_TRUE(equal(problem.parameters[3], parameters[0]));
+  EXPECT_TRUE(equal(problem.parameters[4], parameters[1]));
+}
+
+TEST(Muon, StateNamesEveryParameterUnderItsRule) {
+  std::set<std::string> names;
+  for (const nn::StoredParameter& each : MuonProblem().optimizer.state()) names.insert(each.name);
+  EXPECT_EQ(names,
+            (std::set<std::string>{"momentum_buffer.h.wide", "momentum_buffer.h.tall",
+                                   "momentum_buffer.h.filter", "exp_avg.embedding",
+                                   "exp_avg.h.bias", "exp_avg_sq.embedding", "exp_avg_sq.h.bias"}));
+}
+
+TEST(Muon, PartsOfAStepAreTheWhole) {
+  MuonProblem parts, whole;
+  for (int i = 0; i < 3; ++i) {
+    whole.step();
+    parts.optimizer.begin_parts();
+    for (const std::vector<uint32_t>& part : {std::vector<uint32_t>{4, 1}, {3}, {0, 2}}) {
+      parts.optimizer.step_part(part, parts.gradients, 0.1, 0.5);
+    }
+  }
+  expect_same_problem(parts, whole);
+}
+
+TEST(Muon, StepThatIsLeftOutChangesNothing) {
+  MuonProblem some, want;
+  for (const double found : {0, 1, 0}) {
+    some.step(full({}, found, {DType::kF32, kCPU}));
+    if (found == 0) want.step();
+  }
+  expect_same_problem(some, want);
+}
+
+// --- runs ----------------------------------------------------------------------------------------
+
+config::RunConfig muon_run(const TemporaryDirectory& folder, const std::string& more = "",
+                           const std::string& optimizer = "") {
+  return tiny_run(folder, more + " optimizer { muon { learning_rate: 0.02 } " + optimizer + " }");
+}
+
+TEST(MuonRun, LowersTheLossAndHasTheSameWeightsOnEveryRank) {
+  const TemporaryDirectory folder;
+  const std::vector<Trace> ranks = traces(muon_run(folder, "precision: BF16_MIXED"), 2, 20);
+  EXPECT_LT(ranks[0].losses.back(), 0.9 * ranks[0].losses.front());
+  EXPECT_TRUE(ranks[0] == ranks[1]);
+}
+
+TEST(MuonRun, HasTheSameBitsOnAnyNumberOfThreadsAndRanksWhereTheRunIsBitwise) {
+  const TemporaryDirectory folder;
+  const std::string bitwise = "reproducibility: BITWISE train { micro_batch_size: 1 leaves: 8 }";
+  const Trace one = traces(muon_run(folder, bitwise + " threads: 1"), 1, 4)[0];
+  EXPECT_TRUE(traces(muon_run(folder, bitwise + " threads: 4"), 1, 4)[0] == one);
+  EXPECT_TRUE(traces(muon_run(folder, bitwise + " threads: 2"), 2, 4)[1] == one);
+}
+
+TEST(MuonRun, UpdatesInBackwardHaveTheBitsOfUpdatesAfterIt) {
+  const TemporaryDirectory folder;
+  const std::string buckets = "parallel { bucket_mib: 0.004 first_bucket_mib: 0.002 }";
+  const auto bits = [&](const char* in_backward) {
+    return traces(muon_run(folder, buckets,
+                           std::string("clip_grad_norm: 0 optimizer_in_backward: ") + in_backward),
+                  2, 4);
+  };
+  EXPECT_TRUE(bits("true") == bits("false"));
+}
+
+TEST(MuonRun, ResumesFromACheckpointWithTheSameBits) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = muon_run(folder);
+  Trainer whole = Trainer::create(config), first = Trainer::create(config);
+  trace(whole, 6);
+  trace(first, 3);
+  save_checkpoint(folder / "checkpoints", first, config::to_text(config));
+  Trainer second = Trainer::create(config);
+  const std::filesystem::path path = list_checkpoints(folder / "checkpoints").back().path;
+  restore(second, path, verify_checkpoint(path));
+  trace(second, 3);
+  EXPECT_TRUE(state_bytes(second) == state_bytes(whole));
+}
+
+/// Names of the parameters that a model's Muon orthogonalises.
+std::set<std::string> matrices_of(const config::RunConfig& config) {
+  std::set<std::string> names;
+  const std::string prefix = "momentum_buffer.";
+  Trainer trainer = Trainer::create(config);
+  for (const nn::StoredParameter& each : trainer.optimizer().state()) {
+    if (each.name.starts_with(prefix)) names.insert(each.name.substr(prefix.size()));
+  }
+  return names;
+}
+
+TEST(MuonRun, OrthogonalizesTheMatricesOfTheBlocks) {
+  const TemporaryDirectory folder;
+  EXPECT_EQ(matrices_of(muon_run(folder, "model { gpt2 { layers: 1 } }")),
+            (std::set<std::string>{"h.0.attn.c_attn.weight", "h.0.attn.c_proj.weight",
+                                   "h.0.mlp.c_fc.weight", "h.0.mlp.c_proj.weight"}));
+  const std::string block = "model.layers.0.";
+  EXPECT_EQ(
+      matrices_of(
+          muon_run(folder, "model { llama { context_length: 16 layers: 1 heads: 2 width: 16 } }")),
+      (std::set<std::string>{block + "self_attn.q_proj.weight", block + "self_attn.k_proj.weight",
+                             block + "self_attn.v_proj.weight", block + "self_attn.o_proj.weight",
+                             block + "mlp.gate_proj.weight", block + "mlp.up_proj.weight",
+                             block + "mlp.down_proj.weight"}));
+  EXPECT_EQ(matrices_of(muon_run(folder, tiny_resnet(folder))),
+            (std::set<std::string>{"layer1.0.conv1.weight", "layer1.0.conv2.weight"}));
+  EXPECT_EQ(matrices_of(
+                muon_run(folder, "model { mlp { inputs: 16 hidden_widths: [12, 8] classes: 4 } } " +
+                                     table_data(folder))),
+            (std::set<std::string>{"layers.1.weight"}));
+}
+
+TEST(MuonRun, ModelWithoutHiddenMatricesIsRefused) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = muon_run(
+      folder, "model { mlp { inputs: 16 hidden_widths: [12] classes: 4 } } " + table_data(folder));
+  expect_error<ConfigError>([&] { Trainer::create(config); }, "optimizer.muon",
+                            "no hidden matrices");
+}
+
+}  // namespace
+}  // namespace lockstep::train

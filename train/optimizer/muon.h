@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/optimizer/optimizer.h"
+
+namespace lockstep::train {
+
+/// Approximates the orthogonal factor U V^T of `matrix` = U S V^T, f32 or f64 [n, m], by
+/// `iterations` Newton-Schulz iterations x <- 3.4445 x - 4.775 x x^T x + 2.0315 (x x^T)^2 x, from
+/// x = matrix / its Frobenius norm. After five, singular values are between about 0.7 and 1.2 if
+/// they were not below a thousandth of the norm; a matrix of zeros stays zero. `products` is the
+/// dtype of the iterations, the result has that of `matrix`. Bits do not depend on threads.
+Tensor orthogonalized(const Tensor& matrix, int64_t iterations, DType products);
+
+struct MuonOptions {
+  /// Learning rate of the matrices, as a multiple of the step's learning rate.
+  double learning_rate_ratio = 1;
+  double momentum = 0.95;  ///< above 0
+  bool nesterov = true;
+  int64_t iterations = 5;
+  double weight_decay = 0.1;     ///< of the matrices; that of other parameters is in `others`
+  DType products = DType::kF32;  ///< dtype of the Newton-Schulz iterations
+  AdamWOptions others;           ///< AdamW of the parameters that are not matrices
+};
+
+/// Muon (Jordan 2024): momentum whose direction is orthogonalised, so that a step changes a matrix
+/// about equally along all its singular directions. Each matrix takes the step
+///   b = momentum * b + g;  d = nesterov ? g + momentum * b : b
+///   w -= rate * (sqrt(max(1, rows / columns)) * orthogonalized(d) + weight_decay * w)
+/// A parameter of more than two dimensions is the matrix [size(0), all others]. Parameters that are
+/// no such matrices are updated by AdamW.
+class Muon final : public Optimizer {
+ public:
+  /// `is_matrix` selects by name the parameters, of two or more dimensions, to orthogonalise.
+  Muon(const std::vector<nn::NamedParameter>& parameters,
+       const std::function<bool(std::string_view)>& is_matrix, MuonOptions options);
+  const char* kind() const override { return "muon"; }
+  /// momentum_buffer of every matrix, exp_avg and exp_avg_sq of the other parameters.
+  std::vector<nn::StoredParameter> state() const override;
+
+ private:
+  struct Matrix {
+    std::string name;
+    Tensor weight;
+    Tensor buffer;
+  };
+  /// The parameters that AdamW updates.
+  struct Others {
+    std::vector<std::string> names;
+    std::vector<Tensor> weights, means, squares;
+    std::vector<int64_t> decayed;
+  };
+
+  void update(const Update& update) override;
+  void update(std::span<const uint32_t> parameters, const Update& update) override;
+  void update_matrix(const Matrix& matrix, const Tensor& gradient, const Update& update);
+  void update_others(std::span<const uint32_t> parameters, const Update& update);
+
+  MuonOptions options_;
+  /// Index in `matrices_`, or in `others_`, of each parameter.
+  struct Place {
+    bool is_matrix;
+    size_t index;
+  };
+  std::vector<Place> places_;
+  std::vector<Matrix> matrices_;
+  Others others_;
+};
+
+}  // namespace lockstep::train
