@@ -53,6 +53,12 @@ TEST_F(ExampleTest, LlamaOnTheBible) {
                          "32 hidden_width: 64 } }");
 }
 
+TEST_F(ExampleTest, BestOnTheBible) {
+  train("kjv_best", std::string(kSmallText) +
+                        "model { llama { context_length: 16 layers: 1 heads: 2 width: 32 "
+                        "hidden_width: 64 } }");
+}
+
 TEST_F(ExampleTest, Llama) {
   train("llama",
         "data { text { path: \"text.txt\" held_out_bytes: 2000"
