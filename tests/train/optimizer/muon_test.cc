@@ -223,6 +223,11 @@ TEST(MuonRun, UpdatesInBackwardHaveTheBitsOfUpdatesAfterIt) {
   EXPECT_TRUE(bits("true") == bits("false"));
 }
 
+TEST(MuonRun, HasTheBitsOfTheCpuOnAnAsynchronousDevice) {
+  const TemporaryDirectory folder;
+  EXPECT_TRUE(trace(muon_run(folder, "device: \"host:0\""), 4) == trace(muon_run(folder), 4));
+}
+
 TEST(MuonRun, ResumesFromACheckpointWithTheSameBits) {
   const TemporaryDirectory folder;
   const config::RunConfig config = muon_run(folder);
