@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Plants errors in the sources of a folder, one at a time, and counts how many its tests catch.
 
-Called by `./dev mutate`, in the root of the repository, with universalmutator's `mutate` on PATH. The
-sources are copied to build/mutate/source first and built in build/mutate/tree, so that no error is ever
-planted in the tree that is worked on.
+Called by `./dev mutate`, in the root of the repository, after `./dev build` of the same preset, with
+universalmutator's `mutate` on PATH. Sources and build tree are copied to build/mutate/source, so that no
+error is ever planted in the tree that is worked on. A build tree contains absolute paths: builds and tests
+run in a mount namespace where the copy appears at the repository's own path, so that objects of the copied
+tree stay valid and only the changed file is compiled.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import difflib
 import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -18,61 +21,89 @@ import tempfile
 import time
 from pathlib import Path
 
-SOURCE = Path("build/mutate/source")
-TREE = Path("build/mutate/tree")
+ROOT = Path.cwd()
+SOURCE = ROOT / "build/mutate/source"
+TREE = SOURCE / "build/release"
 # A test that hangs has caught the error: it is stopped when it takes this much longer than without.
-SLOWER, SECONDS_MORE = 3, 60
+SLOWER, SECONDS_MORE = 3, 20
+# No file that a planted error writes may fill the disk.
+LARGEST_FILE = 2 << 30
+# Runs "$@" where the copy appears as the repository. Processes and shared memory that it leaves behind
+# end with it.
+INSIDE = ["unshare", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh",
+          "-c", 'mount --bind "$0" "$1" && mount -t tmpfs tmpfs /dev/shm && cd "$1" && shift && exec "$@"',
+          str(SOURCE), str(ROOT)]
 
 
 def fail(text):
     sys.exit(f"mutate: {text}")
 
 
-def copy_sources():
-    """Makes SOURCE the working tree's files. Unchanged files keep their times, so Ninja keeps objects."""
+def copy_tree():
+    """Makes SOURCE the working tree's files, with the build tree if the copy has none yet."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                             check=True, capture_output=True, text=True).stdout
     names = {name for name in listed.split("\0") if name and os.path.isfile(name)}
+    is_first = not (TREE / "build.ninja").is_file()
     for name in names:
         copy = SOURCE / name
         if not copy.is_file() or copy.read_bytes() != Path(name).read_bytes():
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(name, copy)
-    for path in [path for path in SOURCE.rglob("*") if path.is_file()]:
-        if str(path.relative_to(SOURCE)) not in names:
-            path.unlink()
+            # The build tree that is copied with them was built from files of these times.
+            (shutil.copy2 if is_first else shutil.copy)(name, copy)
+    for folder, folders, files in os.walk(SOURCE):
+        if folder == str(SOURCE) and "build" in folders:
+            folders.remove("build")
+        for path in (Path(folder) / file for file in files):
+            if str(path.relative_to(SOURCE)) not in names:
+                path.unlink()
+    if is_first:
+        shutil.rmtree(TREE, ignore_errors=True)
+        TREE.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-a", "--reflink=auto", "build/release", TREE], check=True)
+    # A run that was interrupted may have left a library with an error.
+    for library in TREE.glob("**/liblockstep.*"):
+        library.unlink()
 
 
-def suites_of(folder):
-    """The test suites that the sources in tests/FOLDER define."""
+def suites_in(paths):
+    """The test suites that these sources define."""
     suites = set()
-    for path in (SOURCE / "tests" / folder).rglob("*.cc"):
-        suites |= set(re.findall(r"^(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+)", path.read_text(), re.M))
-        suites |= set(re.findall(r"^RC_GTEST_(?:FIXTURE_)?PROP\(\s*(\w+)", path.read_text(), re.M))
-    return sorted(suites)
+    for path in paths:
+        text = path.read_text()
+        suites |= set(re.findall(r"^(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+)", text, re.M))
+        suites |= set(re.findall(r"^RC_GTEST_(?:FIXTURE_)?PROP\(\s*(\w+)", text, re.M))
+    return suites
 
 
-def build(target, jobs):
-    """Whether the tests and the library that they use compile."""
-    return subprocess.run(["cmake", "--build", TREE, "-j", str(jobs), "--target", target],
+def suites_near(source, suites):
+    """Those of `suites` that are about the source first of all: its own test's, or else its folder's."""
+    folder = SOURCE / "tests" / os.path.dirname(source)
+    own = folder / f"{Path(source).stem}_test.cc"
+    return (suites_in([own] if own.is_file() else folder.glob("*_test.cc")) if folder.is_dir() else set()) & suites
+
+
+def build(jobs, *targets):
+    """Whether the targets compile."""
+    return subprocess.run([*INSIDE, "ninja", "-C", "build/release", "-j", str(jobs), *targets],
                           capture_output=True).returncode == 0
 
 
 def run_tests(target, suites, shards, limit=None):
-    """Returns the first test that fails, and the seconds that it all took; None if all pass."""
+    """Returns the first test that fails, None if all pass, and the seconds that each suite took."""
     start = time.monotonic()
-    patterns = ":".join(f"{suite}.*:*/{suite}.*:{suite}/*" for suite in suites)
-    command = [str((TREE / "bin" / target).resolve()), "--gtest_fail_fast", "--gtest_brief=1",
-               f"--gtest_filter={patterns}"]
+    patterns = ":".join(f"{suite}.*:*/{suite}.*:{suite}/*" for suite in sorted(suites))
+    command = [*INSIDE, f"build/release/bin/{target}", "--gtest_fail_fast", f"--gtest_filter={patterns}"]
     running = []
+    scratch = tempfile.mkdtemp(prefix="mutate")
     for shard in range(shards):
         output = tempfile.TemporaryFile(mode="w+", errors="replace")
         running.append((subprocess.Popen(
-            command, cwd=SOURCE, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env=os.environ | {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}),
-            output))
-    caught = None
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE)),
+            env=os.environ | {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard),
+                              "TMPDIR": scratch}), output))
+    caught, seconds = None, {}
     waiting = list(running)
     while waiting and not caught:
         if limit and time.monotonic() - start > limit:
@@ -81,25 +112,22 @@ def run_tests(target, suites, shards, limit=None):
             if process.poll() is None:
                 continue
             waiting.remove((process, output))
+            output.seek(0)
+            text = output.read()
             if process.returncode != 0:
-                output.seek(0)
-                named = re.search(r"^\[  FAILED  \] ([\w./]+)", output.read(), re.M)
+                named = re.search(r"^\[  FAILED  \] ([\w./]+)", text, re.M)
                 caught = named.group(1) if named else f"exit status {process.returncode}"
-        time.sleep(0.05)
+            for suite, ms in re.findall(r"^\[       OK \] (\S+)\.\S+.* \((\d+) ms\)$", text, re.M):
+                for part in suite.split("/"):
+                    seconds[part] = seconds.get(part, 0) + int(ms) / 1000
+        time.sleep(0.02)
     for process, output in running:
         if process.poll() is None:
             os.killpg(process.pid, 9)
             process.wait()
         output.close()
-    return caught, time.monotonic() - start
-
-
-def mutants_of(name, folder):
-    """All changed texts of a source that universalmutator makes."""
-    folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["mutate", SOURCE / name, "cpp", "--noCheck", "--mutantDir", folder],
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
-    return sorted(folder.iterdir())
+    shutil.rmtree(scratch, ignore_errors=True)
+    return caught, seconds
 
 
 def difference(before, after):
@@ -107,6 +135,48 @@ def difference(before, after):
     lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm=""))[2:]
     number = re.match(r"@@ -(\d+)", lines[0]).group(1) if lines else "0"
     return number, [line for line in lines if not line.startswith("@@")]
+
+
+def changes_code(before, after):
+    """Whether the texts differ in more than comments, #include lines and spaces."""
+    def code(text):
+        lines = [re.sub(r"\s+", "", re.sub(r"//.*|/\*.*?\*/", "", line)) for line in text.splitlines()]
+        return [line for line in lines if line and not line.startswith("#include")]
+    return code(before) != code(after)
+
+
+def mutants_of(name, text, folder):
+    """All changed texts of a source that universalmutator makes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mutate", SOURCE / name, "cpp", "--noCheck", "--mutantDir", folder],
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+    return sorted(path for path in folder.iterdir() if changes_code(text, path.read_text()))
+
+
+class Planted:
+    """A source with an error; at the end, source and objects are as they were, with their times."""
+
+    def __init__(self, name, text):
+        self.path, self.text = SOURCE / name, text
+        self.objects = list(TREE.glob(f"CMakeFiles/*.dir/{name}.o"))
+        if not self.objects:
+            fail(f"{name} is not compiled alone in {TREE}")
+
+    def __enter__(self):
+        self.kept = [(path, path.read_bytes(), path.stat()) for path in [*self.objects, self.path]]
+        self.path.write_text(self.text)
+        return self
+
+    def targets(self):
+        return [str(path.relative_to(TREE)) for path in self.objects]
+
+    def changes_objects(self):
+        return any(path.read_bytes() != content for path, content, _ in self.kept[:-1])
+
+    def __exit__(self, *_):
+        for path, content, status in self.kept:
+            path.write_bytes(content)
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def main():
@@ -119,43 +189,54 @@ def main():
 
     path = os.path.normpath(options.path)
     folder = os.path.dirname(path) if path.endswith(".cc") else path
-    copy_sources()
+    if subprocess.run(["unshare", "--map-root-user", "--mount", "true"], capture_output=True).returncode:
+        fail("the system allows no mount namespace: expected that `unshare --map-root-user --mount` works")
+    copy_tree()
     sources = [path] if path.endswith(".cc") else sorted(
         str(file.relative_to(SOURCE)) for file in (SOURCE / path).rglob("*.cc"))
     if not sources or not (SOURCE / sources[0]).is_file():
         fail(f'"{options.path}" holds no .cc file')
-    suites = suites_of(folder)
+    suites = suites_in((SOURCE / "tests" / folder).rglob("*.cc"))
     own = re.search(r"^set\(own_binaries ([^)]*)\)", (SOURCE / "tests/CMakeLists.txt").read_text(), re.M)
     room = folder if folder in own.group(1).split() else folder.split("/")[0]
     target = "test_" + room.replace("/", "_")
     if not suites:
         fail(f"tests/{folder} holds no test")
 
-    # The sources that change are compiled alone, all others in units.
-    subprocess.run(["cmake", "-S", SOURCE, "-B", TREE, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                    f"-DLOCKSTEP_UNITY_EXCEPT=^{folder}/", "-DLOCKSTEP_WITH_EMULATION=OFF",
-                    f"-DLOCKSTEP_WITH_CUDA={'ON' if 'cuda' in folder else 'OFF'}",
-                    f"-DLOCKSTEP_TEST_FOLDERS={room}"],
+    # The sources that change are compiled alone.
+    subprocess.run([*INSIDE, "cmake", "-B", "build/release", f"-DLOCKSTEP_UNITY_EXCEPT=^{folder}/"],
                    check=True, stdout=subprocess.DEVNULL)
     print(f"mutate: building {target} without an error first", flush=True)
-    if not build(target, options.jobs):
-        fail(f"the tree does not build: cmake --build {TREE} --target {target}")
-    broken, seconds = run_tests(target, suites, options.jobs)
+    if not build(options.jobs, target):
+        fail(f"the copy in {SOURCE} does not build {target}: expected that `./dev build {target}` works")
+    start = time.monotonic()
+    broken, usual = run_tests(target, suites, options.jobs)
     if broken:
         fail(f"{broken} fails without an error planted")
-    print(f"mutate: {len(suites)} suites of {target} take {seconds:.0f} s", flush=True)
+    print(f"mutate: {len(suites)} suites of {target} take {time.monotonic() - start:.0f} s", flush=True)
+
+    def failing_test(name):
+        """The first test that fails, those about the source before all others."""
+        near = suites_near(name, suites)
+        for group in (near, suites - near):
+            limit = SLOWER * sum(usual.get(suite, 0) for suite in group) + SECONDS_MORE
+            test = run_tests(target, group, options.jobs, limit)[0] if group else None
+            if test:
+                return test
+        return None
 
     choice = random.Random(options.seed)
     texts = {name: (SOURCE / name).read_text() for name in sources}
-    weights = [text.count("\n") for text in texts.values()]
+    # Sources of what this build does without are in no library.
+    sources = [name for name in sources if any(TREE.glob(f"CMakeFiles/*.dir/{name}.o"))]
+    weights = [texts[name].count("\n") for name in sources]
     made, tried = {}, set()
-    caught = planted = refused = 0
-    passed = []
+    caught = planted = refused = equivalent = 0
     with tempfile.TemporaryDirectory() as temporary:
         while planted < options.n:
             name = choice.choices(sources, weights)[0]
             if name not in made:
-                made[name] = mutants_of(name, Path(temporary) / name)
+                made[name] = mutants_of(name, texts[name], Path(temporary) / name)
             left = [mutant for mutant in made[name] if mutant not in tried]
             if not left:
                 if all(mutant in tried for mutants in made.values() for mutant in mutants) \
@@ -166,26 +247,25 @@ def main():
             tried.add(mutant)
             text = mutant.read_text()
             number, changed = difference(texts[name], text)
-            try:
-                (SOURCE / name).write_text(text)
-                if not build(target, options.jobs):
+            with Planted(name, text) as error:
+                if not build(options.jobs, *error.targets()):
                     refused += 1
                     continue
-                test, _ = run_tests(target, suites, options.jobs, SLOWER * seconds + SECONDS_MORE)
-            finally:
-                (SOURCE / name).write_text(texts[name])
+                if not error.changes_objects():
+                    equivalent += 1
+                    continue
+                test = failing_test(name) if build(options.jobs, target) else "the linker"
             planted += 1
             if test:
                 caught += 1
                 print(f"caught  {name}:{number} by {test}", flush=True)
             else:
-                passed.append((name, number, changed))
                 print(f"PASSED  {name}:{number}", *changed, sep="\n        ", flush=True)
     if planted == 0:
         fail("no error could be planted")
     print(f"mutate: {caught} of {planted} errors in {path} were caught "
-          f"({100 * caught / planted:.0f} %), seed {options.seed}; "
-          f"the compiler refused {refused} more")
+          f"({100 * caught / planted:.0f} %), seed {options.seed}; the compiler refused {refused} more, "
+          f"{equivalent} changed no object")
 
 
 if __name__ == "__main__":
