@@ -1,12 +1,30 @@
 #include "core/base/files/atomic_file.h"
 
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <csignal>
+#include <functional>
 
 #include "core/base/error.h"
 #include "tests/core/base/temporary_directory.h"
+
+namespace {
+
+/// Called with every descriptor that this thread syncs, before it is synced.
+thread_local std::function<void(int)> on_sync;
+
+}  // namespace
+
+/// Takes the place of the C library's function, for liblockstep as well.
+extern "C" int fsync(int fd) {
+  static const auto real = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_NEXT, "fsync"));
+  if (on_sync) on_sync(fd);
+  return real(fd);
+}
 
 namespace lockstep {
 namespace {
@@ -37,6 +55,22 @@ TEST(AtomicFile, AnUnpublishedFileLeavesNothingAndKeepsTheOldContents) {
   { AtomicFile(folder / "a").write(std::as_bytes(std::span("new", 3))); }
   EXPECT_EQ(file_content(folder / "a"), "old");
   EXPECT_EQ(entries(folder.path()), 1u);
+}
+
+TEST(AtomicFile, SyncsTheContentsBeforeTheRenameAndTheFolderAfterIt) {
+  const TemporaryDirectory folder;
+  std::vector<std::string> synced;
+  on_sync = [&](int fd) {
+    const auto path = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd));
+    const bool is_folder = std::filesystem::is_directory(path);
+    synced.push_back(fmt::format("{} of {} bytes, {} published", is_folder ? "folder" : "file",
+                                 is_folder ? 0 : std::filesystem::file_size(path),
+                                 std::filesystem::exists(folder / "a") ? "was" : "not"));
+  };
+  write_text(folder / "a", "text");
+  on_sync = nullptr;
+  EXPECT_THAT(synced, testing::ElementsAre("file of 4 bytes, not published",
+                                           "folder of 0 bytes, was published"));
 }
 
 TEST(AtomicFile, AFailedWriteKeepsTheOldContentsAndNamesTheReason) {
