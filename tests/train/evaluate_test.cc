@@ -49,7 +49,7 @@ TEST(SumOfBatches, AddsEachBatchOnceInOrderOnAnyNumberOfRanks) {
         on_ranks(size, [&](dist::ProcessGroup& group) {
           const auto sum = sum_of_batches(batches, {.max_batches = most, .group = &group},
                                           [&](int64_t batch) -> BatchScore {
-                                            ++scored[static_cast<size_t>(batch)];
+                                            ++scored.at(static_cast<size_t>(batch));
                                             return {loss_of(batch), batch, batch * batch};
                                           });
           EXPECT_EQ(sum->loss, expected.loss);

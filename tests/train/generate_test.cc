@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numbers>
 
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
+#include "core/ops/factory/factory.h"
 #include "core/tensor/generator.h"
 #include "nn/models/gpt2.h"
 
@@ -55,6 +59,45 @@ TEST_F(GenerateTest, ALongPromptCountsByItsEnd) {
 TEST_F(GenerateTest, TopOneEqualsTemperatureZero) {
   EXPECT_EQ(generate(model_, {1}, {.max_new_tokens = 20, .temperature = 0}),
             generate(model_, {1}, {.max_new_tokens = 20, .top_k = 1}));
+}
+
+TEST_F(GenerateTest, TokensAreDrawnWithTheProbabilitiesOfTheLikeliestAtTheTemperature) {
+  const std::vector<int64_t> prompt = {1, 2};
+  std::vector<float> logits;
+  {
+    const NoGradGuard no_grad;
+    model_.eval();
+    const Tensor last =
+        model_.forward(tensor_from<int64_t>(prompt, {1, 2}), nullptr).select(1, -1).contiguous();
+    logits.assign(last.data<float>(), last.data<float>() + last.numel());
+  }
+  std::vector<float> sorted = logits;
+  std::ranges::sort(sorted, std::greater());
+  // Chosen so that the third likeliest token is half as likely as the first.
+  const double temperature = (sorted[0] - sorted[2]) / std::numbers::ln2;
+  constexpr int kDraws = 2000;
+  for (const int64_t top_k : {0, 3, 100}) {
+    const float lowest = top_k == 3 ? sorted[2] : sorted.back();
+    const auto weight = [&](float logit) {
+      return logit < lowest ? 0 : std::exp((logit - sorted[0]) / temperature);
+    };
+    double total = 0;
+    for (const float logit : logits) total += weight(logit);
+    std::vector<int> drawn(logits.size());
+    for (uint64_t seed = 0; seed < kDraws; ++seed) {
+      const GenerateOptions options{
+          .max_new_tokens = 1, .temperature = temperature, .top_k = top_k, .seed = seed};
+      ++drawn[static_cast<size_t>(generate(model_, prompt, options)[0])];
+    }
+    for (size_t token = 0; token < logits.size(); ++token) {
+      const double expected = weight(logits[token]) / total;
+      if (expected == 0) {
+        EXPECT_EQ(drawn[token], 0) << token;
+      }
+      // Five standard deviations at most.
+      EXPECT_NEAR(drawn[token] / double{kDraws}, expected, 5 * std::sqrt(0.25 / kDraws)) << token;
+    }
+  }
 }
 
 TEST_F(GenerateTest, EachTokenIsReportedAsItComes) {
