@@ -80,7 +80,7 @@ def suites_near(source, suites):
     """Those of `suites` that are about the source first of all: its own test's, or else its folder's."""
     folder = SOURCE / "tests" / os.path.dirname(source)
     own = folder / f"{Path(source).stem}_test.cc"
-    return (suites_in([own] if own.is_file() else folder.glob("*_test.cc")) if folder.is_dir() else set()) & suites
+    return suites_in([own] if own.is_file() else folder.glob("*_test.cc")) & suites
 
 
 def build(jobs, *targets):
@@ -99,7 +99,8 @@ def run_tests(target, suites, shards, limit=None):
     for shard in range(shards):
         output = tempfile.TemporaryFile(mode="w+", errors="replace")
         running.append((subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE)),
             env=os.environ | {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard),
                               "TMPDIR": scratch}), output))

@@ -177,5 +177,11 @@ TEST(SvgChart, IsWellFormedXml) {
   expect_well_formed_xml(svg_chart(loss_curves("<&>\x01", 0, falling(40)), true));
 }
 
+TEST(BrailleChart, ARunsNameIsCutToItsFirstLetterWhereTheMetricTakesTheLine) {
+  const Curve curve{.name = "baseline", .points = {{0, 1}, {1, 2}}, .metric = "validation"};
+  const std::string legend = lines(braille_chart({&curve, 1}, {.columns = 30, .rows = 4})).back();
+  EXPECT_THAT(legend, testing::HasSubstr(" b validation  "));
+}
+
 }  // namespace
 }  // namespace lockstep::train
