@@ -147,10 +147,10 @@ def changes_code(before, after):
 
 
 def mutants_of(name, text, folder):
-    """All changed texts of a source that universalmutator makes."""
+    """All changed texts of a source that universalmutator makes; it writes to its working folder, too."""
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["mutate", SOURCE / name, "cpp", "--noCheck", "--mutantDir", folder],
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+                   cwd=folder.parent, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
     return sorted(path for path in folder.iterdir() if changes_code(text, path.read_text()))
 
 
