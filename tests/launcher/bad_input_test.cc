@@ -1,6 +1,7 @@
 // User errors: the message of the program and its exit status.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <vector>
 
@@ -46,6 +47,8 @@ TEST_F(BadInput, InConfigsEndsWithTwoAndNamesThePlace) {
   put_config("twice.txtpb", "seed: 1\nseed: 2\n");
   put_config("brace.txtpb", "optimizer {\n");
   put_file(folder_ / "binary.txtpb", std::string("\x7f\0ELF\x80", 6));
+  std::filesystem::create_directory(folder_ / "folder.txtpb");
+  ASSERT_EQ(::mkfifo((folder_ / "fifo.txtpb").c_str(), 0600), 0);
   expect({
       {"misspelt.txtpb", kUsage, "misspelt.txtpb:5:3: ConfigError: "},
       {"misspelt.txtpb", kUsage, "Did you mean \"learning_rate\"?"},
@@ -54,6 +57,8 @@ TEST_F(BadInput, InConfigsEndsWithTwoAndNamesThePlace) {
       {"brace.txtpb", kUsage, "brace.txtpb:"},
       {"binary.txtpb", kUsage, "binary.txtpb"},
       {"absent.txtpb", kUsage, "absent.txtpb"},
+      {"folder.txtpb", kUsage, "folder.txtpb: ConfigError: cannot be read: Is a directory"},
+      {"fifo.txtpb", kUsage, "fifo.txtpb: ConfigError: cannot be read: it is not a regular file"},
       {"run.txtpb --set train.steps=-1", kUsage, "train.steps"},
       {"run.txtpb --set train.batch_size=99999999999", kUsage, "train.batch_size"},
       {"run.txtpb --set model.gpt2.layers=0", kUsage, "model.gpt2.layers"},
