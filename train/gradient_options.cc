@@ -61,6 +61,9 @@ std::string conflict_with_sharding(const config::RunConfig& config) {
       config::ParallelConfig::COMMUNICATION_HOOK_NOT_SET) {
     return "a communication hook compresses sums that every rank gets whole";
   }
+  if (config.optimizer().has_muon()) {
+    return "optimizer.muon needs whole matrices, of which a rank has parts";
+  }
   if (config.optimizer().optimizer_in_backward()) {
     return "optimizer.optimizer_in_backward updates parameters that every rank has";
   }

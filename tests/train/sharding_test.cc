@@ -144,13 +144,15 @@ TEST(Sharding, OptionsOfDataParallelTrainingAreRefusedByName) {
        {std::pair("parallel { strategy: FULL_SHARD bf16_compress {} }", "communication hook"),
         std::pair("parallel { strategy: FULL_SHARD } optimizer { optimizer_in_backward: true "
                   "clip_grad_norm: 0 }",
-                  "optimizer_in_backward")}) {
+                  "optimizer_in_backward"),
+        std::pair("parallel { strategy: SHARD_OPTIMIZER } optimizer { muon {} }", "muon")}) {
     const config::RunConfig config = tiny_run(folder, more);
     const auto errors = dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
       Trainer trainer = Trainer::create(config, build_task(config), &group);
     });
     for (const std::exception_ptr& error : errors) {
-      expect_error<ConfigError>([&] { std::rethrow_exception(error); }, "FULL_SHARD", named);
+      expect_error<ConfigError>([&] { std::rethrow_exception(error); }, "cannot be combined",
+                                named);
     }
   }
 }

@@ -40,6 +40,9 @@ class Muon final : public Optimizer {
   Muon(const std::vector<nn::NamedParameter>& parameters,
        const std::function<bool(std::string_view)>& is_matrix, MuonOptions options);
   const char* kind() const override { return "muon"; }
+  std::vector<std::string> state_names() const override {
+    return {"momentum_buffer", "exp_avg", "exp_avg_sq"};
+  }
   /// momentum_buffer of every matrix, exp_avg and exp_avg_sq of the other parameters.
   std::vector<nn::StoredParameter> state() const override;
 

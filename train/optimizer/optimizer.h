@@ -37,7 +37,8 @@ class Optimizer {
 
   /// Name of the update rule in configs: "adamw", "sgd", "muon".
   virtual const char* kind() const = 0;
-  /// Names of the tensors that are kept for each parameter: "exp_avg", ...
+  /// Names of the tensors that are kept for parameters: "exp_avg", ... One that works element by
+  /// element keeps each of them for every parameter.
   virtual std::vector<std::string> state_names() const = 0;
   /// The state kept between steps, besides their number; names are like "exp_avg.h.0.ln_1.bias".
   /// Copying these tensors and the number of steps into another optimizer resumes from here.

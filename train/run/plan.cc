@@ -225,9 +225,11 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   plan.peak_bytes = memory.stats().peak_allocated - before;
   plan.activation_bytes =
       plan.peak_bytes - plan.parameter_bytes - plan.gradient_bytes - plan.optimizer_bytes;
-  // State is of the shape of the parameters.
-  plan.checkpoint_bytes = bytes_of(model.stored_parameters()) +
-                          static_cast<int64_t>(optimizer->state_names().size()) * whole_bytes;
+  // A checkpoint holds the state of all ranks, each tensor of a parameter's shape.
+  const int64_t state_bytes =
+      sharded ? static_cast<int64_t>(optimizer->state_names().size()) * whole_bytes
+              : plan.optimizer_bytes;
+  plan.checkpoint_bytes = bytes_of(model.stored_parameters()) + state_bytes;
   return plan;
 }
 
