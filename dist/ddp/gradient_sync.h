@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/tensor/tensor.h"
 #include "dist/ddp/step_times.h"
 
 namespace lockstep::dist {
