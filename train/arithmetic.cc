@@ -3,10 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
-#include "core/base/parse_json.h"
+#include "core/device/facts_text.h"
 #include "dist/group/agreement.h"
 #include "dist/group/failure.h"
 #include "dist/rendezvous/rank_list.h"
@@ -14,23 +13,6 @@
 namespace lockstep::train {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string to_text(const std::vector<ArithmeticFact>& facts) {
-  Json json = Json::object();
-  for (const ArithmeticFact& fact : facts) json[fact.name] = fact.value;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::vector<ArithmeticFact> from_text(const std::string& text) {
-  const Json json = parse_ordered_json(text);
-  std::vector<ArithmeticFact> facts;
-  for (const auto& [name, value] : json.items()) {
-    facts.push_back({name, value.get<std::string>()});
-  }
-  return facts;
-}
 
 std::string value_of(const std::vector<ArithmeticFact>& facts, const std::string& name) {
   for (const ArithmeticFact& fact : facts) {
@@ -60,13 +42,13 @@ std::string arithmetic_difference(const std::vector<ArithmeticFact>& expected,
 
 void require_same_arithmetic(dist::ProcessGroup& group, const std::vector<ArithmeticFact>& facts) {
   const std::vector<std::string> texts =
-      dist::all_gather_texts(group, to_text(facts), dist::at_start(group));
-  const std::vector<ArithmeticFact> of_leader = from_text(texts[0]);
+      dist::all_gather_texts(group, format_facts(facts), dist::at_start(group));
+  const std::vector<ArithmeticFact> of_leader = parse_facts(texts[0]);
   std::map<std::string, std::vector<int>> ranks;  // by their difference from rank 0
   for (int rank = 1; rank < group.size(); ++rank) {
     const std::string& text = texts[static_cast<size_t>(rank)];
     if (text != texts[0]) {
-      ranks[arithmetic_difference(of_leader, from_text(text))].push_back(rank);
+      ranks[arithmetic_difference(of_leader, parse_facts(text))].push_back(rank);
     }
   }
   if (ranks.empty()) return;

@@ -150,15 +150,17 @@ nn::WeightsSize size_of_weights(const WeightFiles& files) {
   return size;
 }
 
-/// The model that the folder's config.json describes. Its errors name that file.
-std::unique_ptr<nn::LanguageModel> described_model(const std::string& config,
-                                                   const WeightFiles& files,
-                                                   const std::filesystem::path& folder) {
+/// Makes the model that config.json describes. Its errors name the file, of which nn knows the text
+/// alone.
+std::unique_ptr<nn::LanguageModel> model_of(const std::filesystem::path& path,
+                                            const std::string& text, nn::WeightsSize weights) {
   try {
-    return nn::model_from_hugging_face(config, size_of_weights(files));
+    return nn::model_from_hugging_face(text, weights);
   } catch (const ConfigError& error) {
-    throw ConfigError(
-        fmt::format("[weights] {}: {}", (folder / "config.json").string(), error.what()));
+    constexpr std::string_view kPrefix = "[config.json] ";
+    std::string_view what = error.what();
+    if (what.starts_with(kPrefix)) what.remove_prefix(kPrefix.size());
+    throw ConfigError(fmt::format("[config.json] {}: {}", path.string(), what));
   }
 }
 
@@ -174,10 +176,11 @@ void load_weights(nn::Module& model, const std::filesystem::path& path) {
 }
 
 std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folder) {
-  const std::string config = read_text(folder / "config.json");
-  check_file(folder / "config.json");
+  const std::filesystem::path path = folder / "config.json";
+  const std::string config = read_text(path);
+  check_file(path);
   const WeightFiles files(folder);
-  std::unique_ptr<nn::LanguageModel> model = described_model(config, files, folder);
+  std::unique_ptr<nn::LanguageModel> model = model_of(path, config, size_of_weights(files));
   load(*model, files, folder);
   model->eval();
   return model;

@@ -1,6 +1,5 @@
 #include "core/tensor/number_range.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -13,24 +12,6 @@ namespace {
 /// Number of bits of an integer dtype that hold the magnitude.
 int magnitude_bits(DType dtype) {
   return static_cast<int>(size_of(dtype)) * 8 - (dtype == DType::kU8 ? 0 : 1);
-}
-
-int64_t largest_integer(DType dtype) {
-  const int bits = magnitude_bits(dtype);
-  return bits == 63 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << bits) - 1;
-}
-int64_t smallest_integer(DType dtype) {
-  return dtype == DType::kU8 ? 0 : -largest_integer(dtype) - 1;
-}
-
-/// Whether an integer bound of an integer dtype has values on the side that it leaves.
-void check_bound(std::string_view op, std::string_view what, DType dtype, const Scalar& bound,
-                 bool has_values) {
-  LS_CHECK(has_values, DTypeError,
-           "[{}] {} {} is outside of the range of {}, so that no value is on its side: expected {} "
-           "to {}. Use a wider dtype.",
-           op, what, to_string(bound), to_string(dtype), smallest_integer(dtype),
-           largest_integer(dtype));
 }
 
 bool integer_holds(DType dtype, const Scalar& number) {
@@ -48,6 +29,14 @@ bool integer_holds(DType dtype, const Scalar& number) {
 }
 
 }  // namespace
+
+int64_t smallest_integer(DType dtype) {
+  return dtype == DType::kU8 ? 0 : -largest_integer(dtype) - 1;
+}
+
+int64_t largest_integer(DType dtype) {
+  return std::numeric_limits<int64_t>::max() >> (63 - magnitude_bits(dtype));
+}
 
 double largest_finite(DType dtype) {
   switch (dtype) {
@@ -80,23 +69,6 @@ bool can_hold(DType dtype, const Scalar& number) {
   if (is_integral(dtype)) return integer_holds(dtype, number);
   const double magnitude = std::abs(number.to_double());
   return !(magnitude > largest_finite(dtype)) || std::isinf(magnitude);
-}
-
-Scalar as_bound(DType dtype, const Scalar& number) {
-  if (!is_integral(dtype) || number.is_floating()) return number;
-  return std::clamp(number.to_int(), smallest_integer(dtype), largest_integer(dtype));
-}
-
-void check_lower_bound(std::string_view op, std::string_view what, DType dtype,
-                       const Scalar& bound) {
-  if (!is_integral(dtype) || bound.is_floating()) return check_holds(op, what, dtype, bound);
-  check_bound(op, what, dtype, bound, bound.to_int() <= largest_integer(dtype));
-}
-
-void check_upper_bound(std::string_view op, std::string_view what, DType dtype,
-                       const Scalar& bound) {
-  if (!is_integral(dtype) || bound.is_floating()) return check_holds(op, what, dtype, bound);
-  check_bound(op, what, dtype, bound, bound.to_int() >= smallest_integer(dtype));
 }
 
 void check_holds(std::string_view op, std::string_view what, DType dtype, const Scalar& number) {

@@ -40,21 +40,16 @@ void nan_to_num(const Out& out, const In& self, std::optional<double> nan,
 }
 
 void clamp_min(const Out& out, const In& self, Scalar min) {
-  const Scalar bound = as_bound(out.dtype, min);
-  with_lane(out.dtype, [&]<class T>() {
-    elementwise<T, T>(out, WithNumber<Maximum, T>{bound.to<T>()}, self);
-  });
+  with_lane(out.dtype,
+            [&]<class T>() { elementwise<T, T>(out, WithNumber<Maximum, T>{min.to<T>()}, self); });
 }
 void clamp_max(const Out& out, const In& self, Scalar max) {
-  const Scalar bound = as_bound(out.dtype, max);
-  with_lane(out.dtype, [&]<class T>() {
-    elementwise<T, T>(out, WithNumber<Minimum, T>{bound.to<T>()}, self);
-  });
+  with_lane(out.dtype,
+            [&]<class T>() { elementwise<T, T>(out, WithNumber<Minimum, T>{max.to<T>()}, self); });
 }
 void clamp_between(const Out& out, const In& self, Scalar min, Scalar max) {
-  const Scalar low = as_bound(out.dtype, min), high = as_bound(out.dtype, max);
   with_lane(out.dtype, [&]<class T>() {
-    elementwise<T, T>(out, ClampBetween<T>{low.to<T>(), high.to<T>()}, self);
+    elementwise<T, T>(out, ClampBetween<T>{min.to<T>(), max.to<T>()}, self);
   });
 }
 void clamp(const Out& out, const In& self, std::optional<Scalar> min, std::optional<Scalar> max) {

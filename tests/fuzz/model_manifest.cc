@@ -1,7 +1,7 @@
-#include "core/base/error.h"
-#include "core/base/files/folders.h"
+#include "core/base/files/regular_file.h"
 #include "tests/fuzz/targets.h"
 #include "train/weights/manifest_text.h"
+#include "train/weights/read_errors.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -11,14 +11,17 @@ Outcome parse(const std::string& text) {
   try {
     train::check_manifest(text, "lockstep model", "fuzzed");
     files = train::parse_file_digests(text, "fuzzed");
-  } catch (const CheckpointError&) {
+  } catch (const CheckpointError& error) {
+    require(std::string(error.what()).starts_with("[checkpoint] fuzzed: "),
+            "an error names its source");
     return Outcome::kRefused;
   }
   for (const auto& [name, digest] : files) {
     require(is_file_name(name), "a file lies beside the manifest");
   }
-  const std::string again = "{\"files\": " + train::format_file_digests(files) + "}";
-  require(train::parse_file_digests(again, "written") == files, "digests read back the same");
+  const std::string written = "{\"files\": " + train::format_file_digests(files) + "}";
+  require(train::parse_file_digests(written, "written") == files,
+          "digests written anew read back the same");
   return Outcome::kAccepted;
 }
 

@@ -13,9 +13,7 @@ std::span<const Target> targets() {
       Target{"bpe_tokenizer", fuzz_bpe_tokenizer},
       Target{"sentencepiece_model", fuzz_sentencepiece_model},
       Target{"metrics_history", fuzz_metrics_history},
-      Target{"last_start", fuzz_last_start},
       Target{"checkpoint_manifest", fuzz_checkpoint_manifest},
-      Target{"model_manifest", fuzz_model_manifest},
       Target{"allocator_options", fuzz_allocator_options},
       Target{"allocation_trace", fuzz_allocation_trace},
       Target{"flight_log", fuzz_flight_log},
@@ -34,6 +32,9 @@ std::span<const Target> targets() {
       Target{"store_message", fuzz_store_message},
       Target{"table", fuzz_table},
       Target{"token_cache", fuzz_token_cache},
+      Target{"run_starts", fuzz_run_starts},
+      Target{"model_manifest", fuzz_model_manifest},
+      Target{"arithmetic_facts", fuzz_arithmetic_facts},
   };
   return kTargets;
 }

@@ -41,14 +41,9 @@ Outcome fuzz_bpe_tokenizer(Input input);
 Outcome fuzz_sentencepiece_model(Input input);
 /// train/report/metrics_history.h.
 Outcome fuzz_metrics_history(Input input);
-/// train/report/last_start.h: an incomplete last line changes nothing.
-Outcome fuzz_last_start(Input input);
 /// train/run/checkpoint_manifest.h. The text is parsed as given, and again with a correct hash
 /// appended. Every file of an accepted manifest lies beside it.
 Outcome fuzz_checkpoint_manifest(Input input);
-/// train/weights/manifest_text.h, of a finished run. The text is parsed as given, and again with a
-/// correct hash in place of its last line. Every file of an accepted manifest lies beside it.
-Outcome fuzz_model_manifest(Input input);
 /// core/memory/options.h: written options read back the same.
 Outcome fuzz_allocator_options(Input input);
 /// core/memory/allocation_trace.h: a written trace reads back the same.
@@ -86,6 +81,14 @@ Outcome fuzz_store_message(Input input);
 Outcome fuzz_table(Input input);
 /// data/token_cache.h and the tokens in an entry, data/tokenized_text.h.
 Outcome fuzz_token_cache(Input input);
+/// train/report/last_start.h: a start that is told of has ranks, and a known end or none.
+Outcome fuzz_run_starts(Input input);
+/// train/weights/manifest_text.h, the manifest of a finished run. The text is parsed as given, and
+/// again with a correct hash in place of what follows its last line feed. Every file of an accepted
+/// manifest lies beside it.
+Outcome fuzz_model_manifest(Input input);
+/// core/device/facts_text.h: written facts read back the same.
+Outcome fuzz_arithmetic_facts(Input input);
 
 /// All targets. A target's name is that of its function without "fuzz_".
 std::span<const Target> targets();

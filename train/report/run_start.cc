@@ -5,16 +5,12 @@
 #include <chrono>
 #include <ctime>
 
-#include "core/base/check.h"
-#include "core/base/files/regular_file.h"
 #include "core/base/json_line.h"
 #include "dist/group/agreement.h"
 #include "train/report/metrics.h"
 
 namespace lockstep::train {
 namespace {
-
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
 std::string time_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S%z}", fmt::localtime(std::time(nullptr)));
@@ -69,16 +65,6 @@ void RunStart::end(std::string_view how) noexcept {
   } catch (const std::exception&) {
     // Then `lockstep trace` says that the start has not ended.
   }
-}
-
-std::optional<LastStart> read_last_start(const std::filesystem::path& directory) {
-  std::string text;
-  try {
-    text = read_whole_file(directory / "starts.jsonl", kMostBytes);
-  } catch (const FileError&) {
-    return std::nullopt;
-  }
-  return parse_last_start(text);
 }
 
 }  // namespace lockstep::train

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,9 +33,5 @@ class RunStart {
   std::string id_;  ///< empty: no group
   int ranks_;
 };
-
-/// Reads `starts.jsonl`. Returns nothing for a folder without the file, such as a run of one rank.
-/// Lines that a killed process left incomplete are skipped.
-std::optional<LastStart> read_last_start(const std::filesystem::path& directory);
 
 }  // namespace lockstep::train

@@ -1,7 +1,6 @@
 #include "train/weights/file_digests.h"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"

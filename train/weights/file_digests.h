@@ -2,12 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
-#include <string>
-#include <string_view>
 
 #include "train/weights/manifest_text.h"
-#include "train/weights/tensor_file.h"
 
 namespace lockstep::train {
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "core/base/check.h"
-#include "core/base/files/folders.h"
+#include "core/base/files/regular_file.h"
 #include "core/base/parse_json.h"
 #include "train/weights/read_errors.h"
 

@@ -279,8 +279,8 @@ Tensor xlogy(const Tensor& self, const Tensor& other) { return op_xlogy(self, ot
 
 namespace {
 /// The number as the other operand of xlogy, whose result is floating also for integers: -1 has no
-/// logarithm though a uint8 would hold it as 255. One beyond the range of the other's dtype is
-/// infinite there.
+/// logarithm though a uint8 would hold it as 255. A number beyond the dtype's largest becomes an
+/// infinity, as in PyTorch.
 Tensor xlogy_operand(const Scalar& number, const Tensor& other) {
   const DType dtype = result_type(other, number);
   return full({}, number, {DType::kF64, other.device()})

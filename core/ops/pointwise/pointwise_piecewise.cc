@@ -23,7 +23,17 @@ Outputs floating(std::string_view op, const Tensor& self) {
   return unary(self.dtype(), self);
 }
 
-Outputs elu(const Tensor& self, Scalar, Scalar, Scalar) { return floating("elu", self); }
+/// Refuses a factor that the arithmetic of `dtype`, which is f32 for 16-bit dtypes, cannot hold.
+void check_factor(std::string_view op, std::string_view what, DType dtype, const Scalar& number) {
+  check_holds(op, what, dtype == DType::kF64 ? dtype : DType::kF32, number);
+}
+
+Outputs elu(const Tensor& self, Scalar alpha, Scalar scale, Scalar input_scale) {
+  check_factor("elu", "alpha", self.dtype(), alpha);
+  check_factor("elu", "scale", self.dtype(), scale);
+  check_factor("elu", "input_scale", self.dtype(), input_scale);
+  return floating("elu", self);
+}
 Outputs elu_backward(const Tensor& grad, Scalar alpha, Scalar, Scalar, bool is_result,
                      const Tensor& self_or_result) {
   require_floating("elu_backward", self_or_result);
@@ -36,9 +46,13 @@ Outputs elu_backward(const Tensor& grad, Scalar alpha, Scalar, Scalar, bool is_r
 }
 Outputs celu(const Tensor& self, Scalar alpha) {
   LS_CHECK(alpha.to_double() != 0, Error, "[celu] alpha must not be 0.");
+  check_factor("celu", "alpha", self.dtype(), alpha);
   return floating("celu", self);
 }
-Outputs leaky_relu(const Tensor& self, Scalar) { return floating("leaky_relu", self); }
+Outputs leaky_relu(const Tensor& self, Scalar negative_slope) {
+  check_factor("leaky_relu", "negative_slope", self.dtype(), negative_slope);
+  return floating("leaky_relu", self);
+}
 Outputs prelu(const Tensor& self, const Tensor& weight) {
   LS_CHECK(self.dtype() == weight.dtype(), DTypeError,
            "[prelu] dtypes differ: got {} and a weight of {}. Cast one with to(dtype).",
@@ -59,8 +73,8 @@ Outputs prelu_kernel(const Tensor& self, const Tensor& weight) {
   return pointwise_result("_prelu_kernel", self.dtype(), {&self, &weight});
 }
 Outputs hardtanh(const Tensor& self, Scalar min, Scalar max) {
-  check_lower_bound("hardtanh", "min_val", self.dtype(), min);
-  check_upper_bound("hardtanh", "max_val", self.dtype(), max);
+  check_holds("hardtanh", "min_val", self.dtype(), min);
+  check_holds("hardtanh", "max_val", self.dtype(), max);
   return numeric("hardtanh", self);
 }
 Outputs threshold(const Tensor& self, Scalar threshold, Scalar value) {

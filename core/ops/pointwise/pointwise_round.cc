@@ -16,6 +16,21 @@ namespace lockstep {
 namespace rules {
 namespace {
 
+/// A bound of integers may lie beyond their ends, where it bounds nothing. One that no element can
+/// reach is refused.
+void check_min(std::string_view op, DType dtype, const Scalar& min) {
+  if (is_floating(dtype)) return check_holds(op, "min", dtype, min);
+  LS_CHECK(min.to_int() <= largest_integer(dtype), DTypeError,
+           "[{}] no {} reaches min: expected at most {}, got {}. Use a wider dtype.", op,
+           to_string(dtype), largest_integer(dtype), to_string(min));
+}
+void check_max(std::string_view op, DType dtype, const Scalar& max) {
+  if (is_floating(dtype)) return check_holds(op, "max", dtype, max);
+  LS_CHECK(max.to_int() >= smallest_integer(dtype), DTypeError,
+           "[{}] every {} is above max: expected at least {}, got {}. Use a wider dtype.", op,
+           to_string(dtype), smallest_integer(dtype), to_string(max));
+}
+
 /// The dtype of a clamped self: the bounds' dtype counts only if they are floats and self is not.
 DType clamped(std::string_view op, const Tensor& self, std::optional<Scalar> min,
               std::optional<Scalar> max) {
@@ -26,8 +41,8 @@ DType clamped(std::string_view op, const Tensor& self, std::optional<Scalar> min
   if (min) promotion.add(*min);
   if (max) promotion.add(*max);
   const DType dtype = is_floating(self.dtype()) ? self.dtype() : not_bool(op, promotion.result());
-  if (min) check_lower_bound(op, "min", dtype, *min);
-  if (max) check_upper_bound(op, "max", dtype, *max);
+  if (min) check_min(op, dtype, *min);
+  if (max) check_max(op, dtype, *max);
   return dtype;
 }
 

@@ -17,7 +17,8 @@ Outputs pow(const Tensor& self, Scalar exponent) {
            "[pow] integers cannot be raised to a negative integer: got {} and {}. Cast to a "
            "floating dtype.",
            to_string(self), to_string(exponent));
-  check_holds("pow", "exponent", dtype, exponent);
+  // In f32, also of integers, an exponent beyond the largest number is an infinity.
+  if (dtype != DType::kF32) check_holds("pow", "exponent", dtype, exponent);
   return unary(dtype, self);
 }
 Outputs neg(const Tensor& self) {
