@@ -149,7 +149,7 @@ TEST(ShardedModel, AParameterIsHereOnlyWhileItsModuleRuns) {
     const Tensor weight = net.blocks[1]->weight;
     expect_error<DeviceError>([&] { (void)weight.sum(); }, "blocks.1.weight", "summon_full");
     bool was_here = false;
-    net.blocks[2]->register_forward_pre_hook([&](const nn::Module&, std::span<Tensor>) {
+    net.blocks[2]->register_forward_pre_hook([&](const HookedModule&, std::span<Tensor>) {
       expect_error<DeviceError>([&] { (void)weight.data(); }, "blocks.1.weight");
       was_here = net.blocks[2]->weight.data() != nullptr;
     });
@@ -171,7 +171,7 @@ TEST(ShardedModel, ParametersAreGatheredAheadWithinALimit) {
       SmallNet net(5);
       const auto sharded = fully_shard(net, group, {.prefetch_bytes = prefetch_bytes});
       run_step(*sharded, net, 0);  // the order of units is known then
-      net.blocks[0]->register_forward_pre_hook([&](const nn::Module&, std::span<Tensor>) {
+      net.blocks[0]->register_forward_pre_hook([&](const HookedModule&, std::span<Tensor>) {
         group.barrier().wait();  // all ranks have begun their gathers, and wait here
         if (group.rank() == 0) bytes = allocator(kCPU).stats().allocated;
         group.barrier().wait();
@@ -226,14 +226,11 @@ TEST(ShardedModel, CollectsAndDistributesOneTensorAtATime) {
 }
 
 TEST(ShardedModel, SharedParametersAreTheRoots) {
-  struct Tied : SmallNet {
-    Tied() : SmallNet(2) { register_module("again", *blocks[0]); }
-  };
   all_ranks(2, [](ProcessGroup& group) {
-    Tied net;
+    SmallNet net(2);
     // Both units have block 0's parameters.
-    const std::vector<nn::Module*> units = {net.blocks[0].get(), net.blocks[0].get(),
-                                            net.blocks[1].get()};
+    const std::vector<HookedModule*> units = {net.blocks[0].get(), net.blocks[0].get(),
+                                              net.blocks[1].get()};
     const auto sharded = fully_shard(net, units, group);
     EXPECT_EQ(sharded->unit_count(), 2u);
     run_step(*sharded, net, group.rank());
@@ -276,7 +273,7 @@ TEST(ShardedModel, AParameterWithoutAGradientIsAnErrorOfItsBackward) {
     SmallNet net;
     const auto sharded = fully_shard(net, group);
     sharded->begin_step();
-    const Tensor x = SmallNet::random({1, SmallNet::kWidth}, 5);
+    const Tensor x = random_tensor({1, SmallNet::kWidth}, 5);
     sum(net.blocks[0]->forward(x)).backward();
   });
   expect_failure_with(errors, "received no gradient");
@@ -285,7 +282,7 @@ TEST(ShardedModel, AParameterWithoutAGradientIsAnErrorOfItsBackward) {
 TEST(ShardedModel, RanksThatWrapOtherUnitsAreRefused) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
     SmallNet net;
-    std::vector<nn::Module*> units = net.sequence();
+    std::vector<HookedModule*> units = net.sequence();
     if (group.rank() == 1) std::swap(units[0], units[1]);
     fully_shard(net, units, group);
   });
@@ -295,8 +292,8 @@ TEST(ShardedModel, RanksThatWrapOtherUnitsAreRefused) {
 TEST(ShardedModel, ParametersOnMetaAreRefusedByName) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
     const DefaultDeviceGuard on_meta(kMeta);
-    nn::Linear layer(4, 4, false);
-    fully_shard(layer, std::vector<nn::Module*>{}, group);
+    Layer layer("", ones({4, 4}), ones({4}));
+    fully_shard(layer, std::vector<HookedModule*>{}, group);
   });
   expect_failure_with(errors, "parameter weight [4, 4] is on meta");
 }
