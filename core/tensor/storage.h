@@ -48,12 +48,12 @@ class Storage : public RefCounted, public Pooled<Storage> {
   const Storage* parent() const noexcept { return parent_.get(); }
 
   /// Makes this window, and with it all tensors and views over it, one of `parent` that starts
-  /// `offset` bytes into it. The caller vouches for the contents: the version stays. For memory that
-  /// comes and goes while a graph refers to it: sharded parameters. Not thread-safe.
+  /// `offset` bytes into it. The caller vouches for the contents: the version stays. For memory
+  /// that comes and goes while a graph refers to it: sharded parameters. Not thread-safe.
   void place_window(Ref<Storage> parent, size_t offset) noexcept;
-  /// Leaves this window without memory, so that what it was part of can be freed. Until it is placed
-  /// again its size and device are as before, and asking for an element's address throws DeviceError
-  /// with the text `why`.
+  /// Leaves this window without memory, so that what it was part of can be freed. Until it is
+  /// placed again its size and device are as before, and asking for an element's address throws
+  /// DeviceError with the text `why`.
   void take_window_away(const std::string& why);
   /// Called where there is no address: null if there is no memory because there are no elements or
   /// the device is meta. Throws DeviceError if the window was taken away.
