@@ -22,6 +22,12 @@ struct Reduction {
   friend bool operator==(const Reduction&, const Reduction&) = default;
 };
 
+/// The sum over `ranks` ranks, or with `average` their mean.
+inline Reduction sum_of_ranks(int ranks, bool average) {
+  if (!average) return {};
+  return {.op = ReduceOp::kPremultipliedSum, .factor = 1.0 / ranks};
+}
+
 /// Returns for example "sum", "sum of 8 leaves" or "premultiplied sum by 0.25".
 std::string to_string(const Reduction& reduction);
 

@@ -9,11 +9,6 @@ namespace lockstep::dist {
 
 namespace {
 
-/// Rounds up to kGradientAlignment.
-int64_t with_gap(int64_t elements) {
-  return (elements + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
-}
-
 /// The bucket of an arena that is still being filled.
 struct Open {
   Bucket bucket;
@@ -59,7 +54,7 @@ BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
       filling.bucket.first = end;
     }
     plan.offsets[index] = end;
-    end += with_gap(parameter.elements);
+    end += blocks_of(parameter.elements) * kGradientAlignment;
     filling.bucket.end = end;
     filling.bucket.parameters.push_back(index);
     filling.bytes += bytes;

@@ -55,6 +55,10 @@ struct BucketPlan {
 /// Alignment of gradients in an arena, in elements: the block size of the norms, which is also the
 /// unit in which shards are cut.
 inline constexpr int64_t kGradientAlignment = 4096;
+/// Number of blocks of that size that `elements` elements take.
+inline int64_t blocks_of(int64_t elements) {
+  return (elements + kGradientAlignment - 1) / kGradientAlignment;
+}
 
 /// Puts the parameters into buckets in the order `order`, in which their gradients become ready: a
 /// permutation of all. A bucket holds parameters of one arena and is closed before it would grow

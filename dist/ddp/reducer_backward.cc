@@ -115,9 +115,7 @@ Work Reducer::reduce(size_t index) {
 
 Work Reducer::add_over_ranks(const Tensor& output, const Tensor& sums) {
   if (options_.tree_leaves > 0) return group_->tree_all_reduce(output, sums, options_.tree_leaves);
-  return group_->all_reduce(
-      output, options_.average ? Reduction{ReduceOp::kPremultipliedSum, 1.0 / group_->size()}
-                               : Reduction{});
+  return group_->all_reduce(output, sum_of_ranks(group_->size(), options_.average));
 }
 
 /// Returns this rank's sums of a bucket, for the hook.

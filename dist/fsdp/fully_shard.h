@@ -46,7 +46,7 @@ std::unique_ptr<ShardedModel> fully_shard(Module& module, const Units& units, Pr
   return sharded;
 }
 
-/// The same with the blocks of a model as units: `model.sequence()` (nn/block_model.h).
+/// Takes the blocks of a model as units: `model.sequence()` (nn/block_model.h).
 template <class Model>
 std::unique_ptr<ShardedModel> fully_shard(Model& model, ProcessGroup& group,
                                           const ShardOptions& options = {}) {

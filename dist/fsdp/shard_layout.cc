@@ -7,21 +7,15 @@
 
 namespace lockstep::dist {
 
-namespace {
-
-int64_t quotient_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
-
 ShardLayout::ShardLayout(std::span<const int64_t> elements, int ranks)
     : ranks_(ranks), sizes_(elements.begin(), elements.end()) {
   LS_ASSERT(ranks >= 1);
   int64_t blocks = 0;
   for (const int64_t size : sizes_) {
     offsets_.push_back(blocks * kGradientAlignment);
-    blocks += quotient_up(size, kGradientAlignment);
+    blocks += blocks_of(size);
   }
-  shard_ = quotient_up(blocks, ranks) * kGradientAlignment;
+  shard_ = (blocks + ranks - 1) / ranks * kGradientAlignment;
 }
 
 std::optional<ShardSlice> ShardLayout::slice(uint32_t parameter, int rank) const {

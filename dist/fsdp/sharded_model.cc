@@ -76,10 +76,6 @@ bool is_ignored(const Tensor& tensor, const ShardOptions& options) {
                              [&](const Tensor& each) { return each.is_same(tensor); });
 }
 
-int64_t blocks_of(int64_t elements) {
-  return (elements + kGradientAlignment - 1) / kGradientAlignment;
-}
-
 }  // namespace
 
 ShardedModel::ShardedModel(ShardableModule root, std::vector<ShardableModule> units,
@@ -175,21 +171,27 @@ void ShardedModel::watch(uint32_t unit, const ShardableModule& module) {
   }
 }
 
+std::optional<ShardedModel::Place> ShardedModel::find(const Tensor& parameter) const {
+  for (uint32_t unit = 0; unit < units_.size(); ++unit) {
+    const std::vector<NamedTensor>& own = units_[unit]->values.parameters();
+    for (uint32_t index = 0; index < own.size(); ++index) {
+      if (own[index].tensor.is_same(parameter)) return Place{unit, index};
+    }
+  }
+  return std::nullopt;
+}
+
 /// Lists the trained parameters and this rank's parts of them.
 void ShardedModel::list_parts(const std::vector<NamedTensor>& parameters) {
   const NoGradGuard no_grad;
   for (const NamedTensor& parameter : parameters) {
-    for (uint32_t unit = 0; unit < units_.size(); ++unit) {
-      const std::vector<NamedTensor>& own = units_[unit]->values.parameters();
-      for (uint32_t i = 0; i < own.size(); ++i) {
-        if (!own[i].tensor.is_same(parameter.tensor)) continue;
-        if (units_[unit]->gradients.is_trained(i)) trained_.push_back({parameter, unit, i});
-      }
-    }
+    const std::optional<Place> place = find(parameter.tensor);
+    if (!place || !units_[place->unit]->gradients.is_trained(place->index)) continue;
+    trained_.push_back({parameter, *place});
   }
   for (const Trained& trained : trained_) {
-    const Unit& unit = *units_[trained.unit];
-    const auto own = unit.values.layout().slice(trained.index, group_.rank());
+    const Unit& unit = *units_[trained.place.unit];
+    const auto own = unit.values.layout().slice(trained.place.index, group_.rank());
     part_of_.push_back(own ? static_cast<int64_t>(parts_.size()) : -1);
     if (!own) continue;
     const bool is_vector = trained.parameter.tensor.dim() < 2;
@@ -204,26 +206,26 @@ void ShardedModel::list_parts(const std::vector<NamedTensor>& parameters) {
 
 /// Finds where a gather of all ranks' numbers of blocks has those of each block of the model.
 void ShardedModel::list_blocks() {
-  struct Place {
+  struct Block {
     int64_t rank;
     int64_t number;
   };
-  std::vector<Place> places;
+  std::vector<Block> found;
   std::vector<int64_t> next(static_cast<size_t>(group_.size()));
   for (const Trained& trained : trained_) {
-    const ShardLayout& layout = units_[trained.unit]->values.layout();
+    const ShardLayout& layout = units_[trained.place.unit]->values.layout();
     const int64_t blocks = blocks_of(trained.parameter.tensor.numel());
     for (int64_t block = 0; block < blocks; ++block) {
-      const int64_t at = layout.offset(trained.index) + block * kGradientAlignment;
+      const int64_t at = layout.offset(trained.place.index) + block * kGradientAlignment;
       const int64_t rank = at / layout.shard_elements();
-      places.push_back({rank, next[static_cast<size_t>(rank)]++});
+      found.push_back({rank, next[static_cast<size_t>(rank)]++});
     }
   }
   most_blocks_ = std::ranges::max(next);
-  const Tensor indices = empty({static_cast<int64_t>(places.size())}, {DType::kI64, kCPU});
+  const Tensor indices = empty({static_cast<int64_t>(found.size())}, {DType::kI64, kCPU});
   auto* const index = indices.data<int64_t>();
-  for (size_t i = 0; i < places.size(); ++i) {
-    index[i] = places[i].rank * most_blocks_ + places[i].number;
+  for (size_t i = 0; i < found.size(); ++i) {
+    index[i] = found[i].rank * most_blocks_ + found[i].number;
   }
   block_places_ = indices.to(device_);
 }
@@ -279,78 +281,71 @@ void ShardedModel::mark_changed() {
 
 // --- one tensor at a time ------------------------------------------------------------------------
 
-/// `own`: this rank's run of elements of the parameter's tensor, if it has one.
-Tensor ShardedModel::collect(uint32_t unit, uint32_t index, const Tensor& own, DType dtype,
-                             int root) const {
+/// Calls visit(rank, its run of `whole`) for each rank that has a part of the parameter.
+template <class Visit>
+void ShardedModel::each_run(const Place& place, const Tensor& whole, const Visit& visit) const {
+  const ShardLayout& layout = units_[place.unit]->values.layout();
+  const Tensor flat = whole.view({-1});
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    const auto part = layout.slice(place.index, rank);
+    if (part) visit(rank, slice(flat, 0, part->first, part->end));
+  }
+}
+
+/// `own`: this rank's part of the tensor of that place, if it has one.
+Tensor ShardedModel::collect(const Place& place, const Tensor& own, int root) const {
   const NoGradGuard no_grad;
-  const UnitValues& values = units_[unit]->values;
   if (group_.rank() != root) {
     if (own.defined()) gathers_->send(own.view({-1}), root).wait();
     return {};
   }
-  const Tensor& parameter = values.parameters()[index].tensor;
-  const Tensor whole = empty(parameter.sizes(), {dtype, device_});
-  const Tensor flat = whole.view({-1});
-  for (int rank = 0; rank < group_.size(); ++rank) {
-    const auto part = values.layout().slice(index, rank);
-    if (!part) continue;
-    const Tensor place = slice(flat, 0, part->first, part->end);
+  const Tensor& parameter = units_[place.unit]->values.parameters()[place.index].tensor;
+  Tensor whole = empty(parameter.sizes(), parameter.options());
+  each_run(place, whole, [&](int rank, const Tensor& run) {
     if (rank == root) {
-      place.copy_(own.view({-1}));
+      run.copy_(own.view({-1}));
     } else {
-      gathers_->recv(place, rank).wait();
+      gathers_->recv(run, rank).wait();
     }
-  }
+  });
   return whole;
 }
 
 Tensor ShardedModel::collect(const Tensor& parameter, int root) const {
-  if (summoned_) return parameter;
-  for (uint32_t unit = 0; unit < units_.size(); ++unit) {
-    const UnitValues& values = units_[unit]->values;
-    for (uint32_t index = 0; index < values.parameters().size(); ++index) {
-      if (!values.parameters()[index].tensor.is_same(parameter)) continue;
-      const auto own = values.layout().slice(index, group_.rank());
-      return collect(
-          unit, index,
-          own ? slice(values.shard(), 0, own->offset, own->offset + own->size()) : Tensor(),
-          parameter.dtype(), root);
-    }
-  }
-  return parameter;
+  const std::optional<Place> place = find(parameter);
+  if (summoned_ || !place) return parameter;
+  const UnitValues& values = units_[place->unit]->values;
+  const auto own = values.layout().slice(place->index, group_.rank());
+  return collect(*place,
+                 own ? slice(values.shard(), 0, own->offset, own->offset + own->size()) : Tensor(),
+                 root);
+}
+
+Tensor ShardedModel::own_part(size_t number, const std::vector<Tensor>& parts) const {
+  const int64_t part = part_of_[number];
+  return part < 0 ? Tensor() : parts[static_cast<size_t>(part)];
 }
 
 Tensor ShardedModel::collect_parts(size_t number, const std::vector<Tensor>& parts,
                                    int root) const {
-  const Trained& trained = trained_[number];
-  const int64_t part = part_of_[number];
-  return collect(trained.unit, trained.index,
-                 part < 0 ? Tensor() : parts[static_cast<size_t>(part)],
-                 trained.parameter.tensor.dtype(), root);
+  return collect(trained_[number].place, own_part(number, parts), root);
 }
 
 void ShardedModel::distribute_parts(size_t number, const Tensor& whole,
                                     const std::vector<Tensor>& parts, int root) const {
   const NoGradGuard no_grad;
-  const Trained& trained = trained_[number];
-  const int64_t part = part_of_[number];
-  const Tensor own = part < 0 ? Tensor() : parts[static_cast<size_t>(part)].view({-1});
+  const Tensor own = own_part(number, parts);
   if (group_.rank() != root) {
-    if (own.defined()) gathers_->recv(own, root).wait();
+    if (own.defined()) gathers_->recv(own.view({-1}), root).wait();
     return;
   }
-  const ShardLayout& layout = units_[trained.unit]->values.layout();
-  const Tensor flat = whole.view({-1});
-  for (int rank = 0; rank < group_.size(); ++rank) {
-    const auto place = layout.slice(trained.index, rank);
-    if (!place) continue;
-    const Tensor run = slice(flat, 0, place->first, place->end);
+  each_run(trained_[number].place, whole, [&](int rank, const Tensor& run) {
     if (rank == root) {
-      own.copy_(run);
+      own.view({-1}).copy_(run);
     } else {
       gathers_->send(run, rank).wait();
     }
-  }
+  });
 }
 
 }  // namespace lockstep::dist

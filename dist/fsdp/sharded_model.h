@@ -146,9 +146,9 @@ class ShardedModel final : public GradientSync {
   Tensor collect(const Tensor& parameter, int root = 0) const;
   /// Number of trained parameters of the model.
   size_t trained_count() const { return trained_.size(); }
-  /// Of tensors like `parameters()`, one for each part, such as an optimizer's state: the whole one
-  /// of trained parameter `number` (in the order of the model), with its shape, on rank `root`;
-  /// undefined on the others. Collective.
+  /// Puts together tensors like `parameters()`, one for each part, such as an optimizer's state:
+  /// returns the whole one of trained parameter `number` (in the order of the model), with its
+  /// shape and dtype, on rank `root`; undefined on the others. Collective.
   Tensor collect_parts(size_t number, const std::vector<Tensor>& parts, int root = 0) const;
   /// Copies the parts of `whole`, which rank `root` gives, to the ranks' `parts`. Collective.
   void distribute_parts(size_t number, const Tensor& whole, const std::vector<Tensor>& parts,
@@ -183,12 +183,22 @@ class ShardedModel final : public GradientSync {
     bool in_backward = false;  ///< the backward in progress has come to it
   };
   static constexpr uint32_t kRoot = 0;
+  /// Where a parameter is.
+  struct Place {
+    uint32_t unit = 0;
+    uint32_t index = 0;  ///< within the unit
+  };
 
   void add_units(const ShardableModule& root, const std::vector<ShardableModule>& modules);
   void watch(uint32_t unit, const ShardableModule& module);
   void list_parts(const std::vector<NamedTensor>& parameters);
   void list_blocks();
-  Tensor collect(uint32_t unit, uint32_t index, const Tensor& own, DType dtype, int root) const;
+  std::optional<Place> find(const Tensor& parameter) const;
+  template <class Visit>
+  void each_run(const Place& place, const Tensor& whole, const Visit& visit) const;
+  Tensor collect(const Place& place, const Tensor& own, int root) const;
+  /// This rank's part of trained parameter `number` among `parts`; undefined if it has none.
+  Tensor own_part(size_t number, const std::vector<Tensor>& parts) const;
   // What the hooks do.
   void before_forward(uint32_t unit);
   void after_forward(uint32_t unit, std::span<const Tensor> outputs);
@@ -204,7 +214,9 @@ class ShardedModel final : public GradientSync {
   void use(uint32_t unit, Direction ahead);
   void gather_ahead(uint32_t unit, Direction direction);
   void begin_backward();
+  void come_to(Unit& unit);
   void reduce(uint32_t unit);
+  void reduce_complete(uint32_t unit);
   void check_complete(const Unit& unit) const;
   bool reduces_now() const;
   bool is_in_backward() const { return !running_.expired(); }
@@ -220,14 +232,13 @@ class ShardedModel final : public GradientSync {
 
   std::vector<NamedTensor> parts_;
   std::vector<Tensor> gradients_;
-  Tensor
-      block_places_;  ///< int64: for each block of the model, its place in a gather of all ranks'
+  /// For each block of the model, its index in a gather of all ranks' numbers: int64.
+  Tensor block_places_;
   int64_t most_blocks_ = 0;  ///< of one rank
   /// A trained parameter.
   struct Trained {
     NamedTensor parameter;
-    uint32_t unit = 0;
-    uint32_t index = 0;  ///< within the unit
+    Place place;
   };
   std::vector<Trained> trained_;  ///< in the order of the model
   std::vector<int64_t> part_of_;  ///< by trained parameter: its part of this rank, or -1

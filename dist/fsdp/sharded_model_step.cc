@@ -68,12 +68,9 @@ void ShardedModel::finish() {
   LS_CHECK(all_leaves, DistError, "[fully_shard] finish: expected all {} leaves of the step.",
            options_.leaves.size());
   for (uint32_t i = 0; i < units_.size(); ++i) {
-    Unit& unit = *units_[i];
-    if (unit.gradients.has_gradients() ||
-        (unit.gradients.trained() > 0 && !unit.gradients.has_sums())) {
-      check_complete(unit);
-      reduce(i);
-    }
+    const UnitGradients& gradients = units_[i]->gradients;
+    const bool has_none = gradients.trained() > 0 && !gradients.has_sums();
+    if (gradients.has_gradients() || has_none) reduce_complete(i);
   }
   for (const auto& unit : units_) unit->gradients.finish();
   in_flight_.clear();
@@ -195,23 +192,21 @@ void ShardedModel::begin_backward() {
   running_ = running;
 }
 
+void ShardedModel::come_to(Unit& unit) {
+  if (!std::exchange(unit.in_backward, true)) unit.gradients.begin_backward();
+}
+
 void ShardedModel::before_backward(uint32_t index) {
   begin_backward();
   if (!summoned_) use(index, Direction::kBackward);
-  Unit& unit = *units_[index];
-  if (unit.in_backward) return;
-  unit.in_backward = true;
-  unit.gradients.begin_backward();
+  come_to(*units_[index]);
 }
 
 /// Called before a gradient is added.
 void ShardedModel::gradient_comes(uint32_t index) {
   begin_backward();
   accumulated_ = true;
-  Unit& unit = *units_[index];
-  if (unit.in_backward) return;
-  unit.in_backward = true;
-  unit.gradients.begin_backward();
+  come_to(*units_[index]);
 }
 
 void ShardedModel::gradient_arrived(uint32_t index, uint32_t parameter) {
@@ -248,6 +243,11 @@ void ShardedModel::reduce(uint32_t index) {
   times_.bucket_under_way(number, std::move(work));
 }
 
+void ShardedModel::reduce_complete(uint32_t index) {
+  check_complete(*units_[index]);
+  reduce(index);
+}
+
 void ShardedModel::after_backward() {
   for (const auto& unit : units_) {
     if (!summoned_) unit->values.release();
@@ -256,10 +256,8 @@ void ShardedModel::after_backward() {
   for (uint32_t i = 0; i < units_.size(); ++i) {
     Unit& unit = *units_[i];
     if (unit.gradients.trained() == 0) continue;
-    if (!unit.in_backward) unit.gradients.begin_backward();
-    if (!unit.gradients.has_gradients()) continue;
-    check_complete(unit);
-    reduce(i);
+    come_to(unit);
+    if (unit.gradients.has_gradients()) reduce_complete(i);
   }
 }
 

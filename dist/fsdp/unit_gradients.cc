@@ -117,9 +117,7 @@ Work UnitGradients::reduce(ProcessGroup& group, int64_t row, int64_t joins) {
                   ? group.tree_reduce_scatter(output, slice(arena, 0, 0, row + 1 - joins),
                                               options_.tree_leaves)
                   : group.reduce_scatter(output, select(arena, 0, 0),
-                                         options_.average ? Reduction{ReduceOp::kPremultipliedSum,
-                                                                      1.0 / group.size()}
-                                                          : Reduction{});
+                                         sum_of_ranks(group.size(), options_.average));
   has_sums_ = true;
   pending_.push_back(next);
   return next.work;

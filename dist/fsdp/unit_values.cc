@@ -7,6 +7,7 @@
 #include "autograd/grad_mode.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/view.h"
+#include "dist/ddp/gradient_arena.h"
 
 namespace lockstep::dist {
 
@@ -21,9 +22,8 @@ std::vector<int64_t> elements_of(const std::vector<NamedTensor>& parameters) {
 /// Makes `parameter` refer to a window of `arena` that begins at `element`.
 void move_into(const Tensor& parameter, const Tensor& arena, int64_t element) {
   TensorImpl& impl = *parameter.impl();
-  const size_t at = static_cast<size_t>(element) * size_of(impl.dtype);
   const uint32_t version = impl.version();
-  impl.storage = make_ref<Storage>(arena.storage(), at, parameter.nbytes());
+  impl.storage = window_like(arena, element, parameter).storage();
   impl.offset = 0;
   impl.version_offset = version + 1;  // its memory is another
 }
@@ -53,10 +53,14 @@ UnitValues::UnitValues(std::string name, std::vector<NamedTensor> parameters,
     const int64_t first = layout_.offset(i);
     slice(arena_, 0, first, first + parameter.numel()).copy_(parameter.detach().view({-1}));
     move_into(parameter, arena_, first);
+    why_away_.push_back(why_away(name_, parameters_[i].name));
   }
+  shard_ = stays_whole_ ? own_part() : own_part().clone();
+}
+
+Tensor UnitValues::own_part() const {
   const int64_t own = rank_ * layout_.shard_elements();
-  shard_ = slice(arena_, 0, own, own + layout_.shard_elements());
-  if (!stays_whole_) shard_ = shard_.clone();
+  return slice(arena_, 0, own, own + layout_.shard_elements());
 }
 
 int64_t UnitValues::bytes() const {
@@ -91,8 +95,8 @@ void UnitValues::release() {
   if (stays_whole_ || !arena_.defined()) return;
   if (gather_under_way_) std::exchange(gather_, {}).wait();
   gather_under_way_ = false;
-  for (const NamedTensor& each : parameters_) {
-    each.tensor.storage()->take_window_away(why_away(name_, each.name));
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i].tensor.storage()->take_window_away(why_away_[i]);
   }
   arena_ = {};
 }
@@ -105,8 +109,7 @@ void UnitValues::mark_changed() {
 void UnitValues::take_from_parameters() {
   if (stays_whole_) return;  // the shard is a part of the arena
   const NoGradGuard no_grad;
-  const int64_t own = rank_ * layout_.shard_elements();
-  shard_.copy_(slice(arena_, 0, own, own + layout_.shard_elements()));
+  shard_.copy_(own_part());
 }
 
 }  // namespace lockstep::dist

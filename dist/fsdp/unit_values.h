@@ -51,8 +51,12 @@ class UnitValues {
   void take_from_parameters();
 
  private:
+  /// This rank's part of the arena.
+  Tensor own_part() const;
+
   const std::string name_;
   const std::vector<NamedTensor> parameters_;
+  std::vector<std::string> why_away_;  ///< by parameter: what its use says while it is released
   const ShardLayout layout_;
   const int rank_;
   const bool stays_whole_;

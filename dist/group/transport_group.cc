@@ -35,13 +35,12 @@ void note_uses(const Stream& stream, const Operation& operation, int rank, int s
   const auto total = [](const std::vector<int64_t>& counts) {
     return std::accumulate(counts.begin(), counts.end(), int64_t{0});
   };
+  // One sum of this rank, or those of its subtrees.
   const auto reads_sums = [&](int64_t count) {
     const auto* row = static_cast<const std::byte*>(operation.input);
-    const auto own = leaves_of_rank(operation.reduction.leaves, rank, size);
-    for (size_t rows = subtrees(own).size(); rows > 0; --rows) {
-      use(row, count, false);
-      row += operation.input_stride;
-    }
+    const int64_t leaves = operation.reduction.leaves;
+    size_t rows = leaves > 0 ? subtrees(leaves_of_rank(leaves, rank, size)).size() : 1;
+    for (; rows > 0; --rows, row += operation.input_stride) use(row, count, false);
   };
   switch (operation.kind) {
     case OpKind::kAllReduce:
@@ -56,11 +55,7 @@ void note_uses(const Stream& stream, const Operation& operation, int rank, int s
     case OpKind::kReduce:
       return rank == operation.root ? writes(operation.count) : reads(operation.count);
     case OpKind::kReduceScatter:
-      if (operation.reduction.leaves > 0) {
-        reads_sums(operation.count * size);
-      } else {
-        reads(operation.count * size);
-      }
+      reads_sums(operation.count * size);
       return writes(operation.count);
     case OpKind::kAllGather:
       reads(operation.count);

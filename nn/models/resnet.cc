@@ -86,12 +86,17 @@ Tensor Resnet::forward(const Tensor& inputs) {
   return run_forward([this](const Tensor& images) { return run(images); }, inputs);
 }
 
-std::vector<Module*> Resnet::sequence() const {
-  std::vector<Module*> blocks;
+std::vector<BasicBlock*> Resnet::blocks() const {
+  std::vector<BasicBlock*> list;
   for (const auto& stage : stages) {
-    for (const auto& block : stage) blocks.push_back(block.get());
+    for (const auto& block : stage) list.push_back(block.get());
   }
-  return blocks;
+  return list;
+}
+
+std::vector<Module*> Resnet::sequence() const {
+  const std::vector<BasicBlock*> list = blocks();
+  return {list.begin(), list.end()};
 }
 
 Tensor Resnet::run(const Tensor& inputs) {
@@ -101,12 +106,9 @@ Tensor Resnet::run(const Tensor& inputs) {
            inputs.shape());
   Tensor x = relu(bn1.forward(conv1.forward(inputs)));
   if (options_.stem == ResnetStem::kImageNet) x = max_pool2d(x, {3}, {2}, {1});
-  std::vector<BasicBlock*> blocks;
-  for (const auto& stage : stages) {
-    for (const auto& block : stage) blocks.push_back(block.get());
-  }
-  x = run_blocks(blocks.size(), checkpoint_every(), x,
-                 [blocks](size_t i, const Tensor& input) { return blocks[i]->forward(input); });
+  const std::vector<BasicBlock*> list = blocks();
+  x = run_blocks(list.size(), checkpoint_every(), x,
+                 [list](size_t i, const Tensor& input) { return list[i]->forward(input); });
   return fc.forward(adaptive_avg_pool2d(x, {1}).flatten(1));
 }
 

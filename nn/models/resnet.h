@@ -66,6 +66,7 @@ class Resnet final : public Classifier {
 
  private:
   Tensor run(const Tensor& inputs);
+  std::vector<BasicBlock*> blocks() const;
 
   ResnetOptions options_;
 };
