@@ -32,6 +32,19 @@ double scale_of(const Tensor& matrix) {
   return std::sqrt(std::max(1.0, rows / columns));
 }
 
+/// Whether Muon orthogonalises the parameter.
+using Selection = std::function<bool(std::string_view)>;
+bool is_selected(const nn::NamedParameter& each, const Selection& is_matrix) {
+  return each.tensor.dim() >= 2 && is_matrix(each.name);
+}
+
+std::vector<nn::NamedParameter> not_selected(const std::vector<nn::NamedParameter>& parameters,
+                                             const Selection& is_matrix) {
+  std::vector<nn::NamedParameter> others = parameters;
+  std::erase_if(others, [&](const auto& each) { return is_selected(each, is_matrix); });
+  return others;
+}
+
 }  // namespace
 
 Tensor orthogonalized(const Tensor& matrix, int64_t iterations, DType products) {
@@ -50,22 +63,17 @@ Tensor orthogonalized(const Tensor& matrix, int64_t iterations, DType products) 
 
 Muon::Muon(const std::vector<nn::NamedParameter>& parameters,
            const std::function<bool(std::string_view)>& is_matrix, MuonOptions options)
-    : Optimizer(parameters), options_(options) {
-  const auto state_of = [](const Tensor& weight) {
-    return zeros(weight.sizes(), weight.options());
-  };
+    : Optimizer(parameters),
+      options_(options),
+      others_(not_selected(parameters, is_matrix), options.others) {
+  size_t others = 0;
   for (const nn::NamedParameter& each : parameters) {
-    const Tensor& weight = each.tensor;
-    if (weight.dim() >= 2 && is_matrix(each.name)) {
+    if (is_selected(each, is_matrix)) {
       places_.push_back({true, matrices_.size()});
-      matrices_.push_back({each.name, weight, state_of(weight)});
+      const Tensor& weight = each.tensor;
+      matrices_.push_back({each.name, weight, zeros(weight.sizes(), weight.options())});
     } else {
-      places_.push_back({false, others_.names.size()});
-      others_.names.push_back(each.name);
-      others_.weights.push_back(weight);
-      others_.means.push_back(state_of(weight));
-      others_.squares.push_back(state_of(weight));
-      others_.decayed.push_back(weight.dim() >= 2 ? 1 : 0);
+      places_.push_back({false, others++});
     }
   }
 }
@@ -99,22 +107,17 @@ void Muon::update_matrix(const Matrix& matrix, const Tensor& gradient, const Upd
 }
 
 void Muon::update_others(std::span<const uint32_t> parameters, const Update& update) {
-  std::vector<Tensor> weights, gradients, means, squares;
-  std::vector<int64_t> decayed;
+  std::vector<uint32_t> numbers;
+  std::vector<Tensor> gradients(others_.size());
   for (const uint32_t each : parameters) {
     const auto [is_matrix, i] = places_[each];
     if (is_matrix) continue;
-    weights.push_back(others_.weights[i]);
-    gradients.push_back(update.gradients[each]);
-    means.push_back(others_.means[i]);
-    squares.push_back(others_.squares[i]);
-    decayed.push_back(others_.decayed[i]);
+    numbers.push_back(static_cast<uint32_t>(i));
+    gradients[i] = update.gradients[each];
   }
-  if (weights.empty()) return;
-  const AdamWOptions& o = options_.others;
-  _fused_adamw_(weights, gradients, means, squares, update.learning_rate, o.beta1, o.beta2,
-                o.weight_decay, o.epsilon, step_count(), update.grad_scale, decayed,
-                update.known_there.grad_factor, update.known_there.found_inf);
+  if (numbers.empty()) return;
+  others_.update(numbers, {gradients, update.learning_rate, update.grad_scale, update.known_there},
+                 step_count());
 }
 
 std::vector<nn::StoredParameter> Muon::state() const {
@@ -122,12 +125,7 @@ std::vector<nn::StoredParameter> Muon::state() const {
   for (const Matrix& each : matrices_) {
     state.push_back({"momentum_buffer." + each.name, each.buffer});
   }
-  for (size_t i = 0; i < others_.names.size(); ++i) {
-    state.push_back({"exp_avg." + others_.names[i], others_.means[i]});
-  }
-  for (size_t i = 0; i < others_.names.size(); ++i) {
-    state.push_back({"exp_avg_sq." + others_.names[i], others_.squares[i]});
-  }
+  for (nn::StoredParameter& each : others_.state()) state.push_back(std::move(each));
   return state;
 }
 

@@ -52,27 +52,20 @@ class Muon final : public Optimizer {
     Tensor weight;
     Tensor buffer;
   };
-  /// The parameters that AdamW updates.
-  struct Others {
-    std::vector<std::string> names;
-    std::vector<Tensor> weights, means, squares;
-    std::vector<int64_t> decayed;
-  };
-
   void update(const Update& update) override;
   void update(std::span<const uint32_t> parameters, const Update& update) override;
   void update_matrix(const Matrix& matrix, const Tensor& gradient, const Update& update);
   void update_others(std::span<const uint32_t> parameters, const Update& update);
 
   MuonOptions options_;
-  /// Index in `matrices_`, or in `others_`, of each parameter.
+  /// Index in `matrices_`, or among the parameters of `others_`, of each parameter.
   struct Place {
     bool is_matrix;
     size_t index;
   };
   std::vector<Place> places_;
   std::vector<Matrix> matrices_;
-  Others others_;
+  AdamWRule others_;
 };
 
 }  // namespace lockstep::train

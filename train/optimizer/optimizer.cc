@@ -86,30 +86,31 @@ int64_t Optimizer::steps() const { return static_cast<int64_t>(read_number(step_
 
 void Optimizer::set_steps(int64_t steps) { step_count_.fill_(steps); }
 
-AdamW::AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options)
-    : Optimizer(parameters),
-      options_(options),
+AdamWRule::AdamWRule(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options)
+    : options_(options),
       names_(names_of(parameters)),
       parameters_(tensors_of(parameters)),
       means_(zeros_for(parameters_)),
       squares_(zeros_for(parameters_)),
       decayed_(decay_flags(parameters_)) {}
 
-void AdamW::update(const Update& update) {
+void AdamWRule::update(const Optimizer::Update& update, const Tensor& step_count) const {
   _fused_adamw_(parameters_, update.gradients, means_, squares_, update.learning_rate,
-                options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon,
-                step_count(), update.grad_scale, decayed_, update.known_there.grad_factor,
+                options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon, step_count,
+                update.grad_scale, decayed_, update.known_there.grad_factor,
                 update.known_there.found_inf);
 }
 
-void AdamW::update(std::span<const uint32_t> parameters, const Update& update) {
+void AdamWRule::update(std::span<const uint32_t> parameters, const Optimizer::Update& update,
+                       const Tensor& step_count) const {
   _fused_adamw_(chosen(parameters_, parameters), chosen(update.gradients, parameters),
                 chosen(means_, parameters), chosen(squares_, parameters), update.learning_rate,
-                options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon,
-                step_count(), update.grad_scale, chosen(decayed_, parameters));
+                options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon, step_count,
+                update.grad_scale, chosen(decayed_, parameters), update.known_there.grad_factor,
+                update.known_there.found_inf);
 }
 
-std::vector<nn::StoredParameter> AdamW::state() const {
+std::vector<nn::StoredParameter> AdamWRule::state() const {
   std::vector<nn::StoredParameter> state;
   append(state, "exp_avg.", names_, means_);
   append(state, "exp_avg_sq.", names_, squares_);

@@ -49,10 +49,6 @@ class Optimizer {
   int64_t steps() const;
   void set_steps(int64_t steps);
 
- protected:
-  /// All parameters must be on one device.
-  explicit Optimizer(const std::vector<nn::NamedParameter>& parameters);
-
   /// Arguments of one step.
   struct Update {
     const std::vector<Tensor>& gradients;
@@ -60,6 +56,10 @@ class Optimizer {
     double grad_scale;
     DeviceScalars known_there;
   };
+
+ protected:
+  /// All parameters must be on one device.
+  explicit Optimizer(const std::vector<nn::NamedParameter>& parameters);
 
  private:
   virtual void update(const Update& update) = 0;
@@ -77,25 +77,46 @@ struct AdamWOptions {
   double weight_decay = 0.1;
 };
 
-/// AdamW (Loshchilov & Hutter 2019).
-class AdamW final : public Optimizer {
+/// AdamW's update of a list of parameters, and their state. The caller counts the steps.
+class AdamWRule {
  public:
-  AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options);
-  const char* kind() const override { return "adamw"; }
-  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
+  AdamWRule(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options);
+
+  size_t size() const { return names_.size(); }
+  /// Updates all parameters by `update.gradients`, one for each.
+  void update(const Optimizer::Update& update, const Tensor& step_count) const;
+  /// Updates the parameters with these indices; the gradients of others may be undefined.
+  void update(std::span<const uint32_t> parameters, const Optimizer::Update& update,
+              const Tensor& step_count) const;
   /// exp_avg and exp_avg_sq of every parameter.
-  std::vector<nn::StoredParameter> state() const override;
+  std::vector<nn::StoredParameter> state() const;
 
  private:
-  void update(const Update& update) override;
-  void update(std::span<const uint32_t> parameters, const Update& update) override;
-
   AdamWOptions options_;
   std::vector<std::string> names_;
   std::vector<Tensor> parameters_;
   std::vector<Tensor> means_;
   std::vector<Tensor> squares_;
   std::vector<int64_t> decayed_;
+};
+
+/// AdamW (Loshchilov & Hutter 2019).
+class AdamW final : public Optimizer {
+ public:
+  AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options)
+      : Optimizer(parameters), rule_(parameters, options) {}
+  const char* kind() const override { return "adamw"; }
+  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
+  /// exp_avg and exp_avg_sq of every parameter.
+  std::vector<nn::StoredParameter> state() const override { return rule_.state(); }
+
+ private:
+  void update(const Update& update) override { rule_.update(update, step_count()); }
+  void update(std::span<const uint32_t> parameters, const Update& update) override {
+    rule_.update(parameters, update, step_count());
+  }
+
+  AdamWRule rule_;
 };
 
 struct SgdOptions {
