@@ -105,8 +105,7 @@ std::vector<nn::NamedParameter> parts_of(const dist::ShardedModel& sharded) {
 }
 
 std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& config,
-                                                       const StepShare& share, bool is_even,
-                                                       nn::Module& model,
+                                                       const StepShare& share, nn::Module& model,
                                                        dist::ProcessGroup* group) {
   const config::ParallelConfig& parallel = config.parallel();
   if (group == nullptr || parallel.strategy() == config::ParallelConfig::DDP) return nullptr;
@@ -121,6 +120,7 @@ std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& 
   if (options.tree_leaves > 0) {
     options.leaves = {share.first_leaf, share.first_leaf + share.leaves};
   }
+  const bool is_even = has_even_shares(config.train(), group->size());
   options.accumulates = !is_even || parallel.strategy() == config::ParallelConfig::SHARD_OPTIMIZER;
   options.uneven_passes = !is_even;
   options.prefetch_bytes = bytes_of_mib(parallel.prefetch_mib());

@@ -33,10 +33,8 @@ std::vector<nn::NamedParameter> parts_of(const dist::ShardedModel& sharded);
 /// The sharded model of a run whose parallel.strategy spreads more than the data over the ranks of
 /// `group`, summoned; null for DDP, and without a group. Group and model must outlive it. Throws
 /// ConfigError for options that cannot be combined with it, and what ShardedModel throws.
-/// `is_even`: all ranks do the same number of micro-batches in a step.
 std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& config,
-                                                       const StepShare& share, bool is_even,
-                                                       nn::Module& model,
+                                                       const StepShare& share, nn::Module& model,
                                                        dist::ProcessGroup* group);
 
 }  // namespace lockstep::train

@@ -101,9 +101,7 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
   if (group != nullptr && group->size() == 1) group = nullptr;
   nn::Module& model = task->model();
   const Settings settings = settings_of(config, group, *task);
-  const std::vector<int64_t> micro_batches = micro_batches_of_ranks(config.train(), group);
-  const bool is_even = has_even_shares(config.train(), group == nullptr ? 1 : group->size());
-  auto sharded = make_sharded_model(config, settings.share, is_even, model, group);
+  auto sharded = make_sharded_model(config, settings.share, model, group);
   auto optimizer = build_optimizer(config, sharded ? parts_of(*sharded) : model.named_parameters());
   GradScaler scaler(
       {.init_scale = GradScalerOptions().init_scale * smallest_loss_scale(config, *task),
@@ -113,7 +111,7 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
                           : nullptr;
   auto reducer =
       sharded ? nullptr : make_reducer(config, settings.share, model, group, early_update.get());
-  RankStatistics statistics(model, group, micro_batches);
+  RankStatistics statistics(model, group, micro_batches_of_ranks(config.train(), group));
   if (group != nullptr && config.parallel().sync_batch_norm())
     convert_sync_batchnorm(model, *group);
   if (group != nullptr && config.reproducibility() == config::BITWISE) {
@@ -388,75 +386,6 @@ std::string Trainer::find_non_finite(const StepInFlight& step) {
   }
   if (sharded_ != nullptr) sharded_->release_full_parameters();
   return search.conclusion(group_);
-}
-
-// --- state that is spread over the ranks
-// ----------------------------------------------------------
-
-void Trainer::gather_weights() {
-  give_up_next();
-  if (sharded_ != nullptr && !sharded_->is_summoned()) sharded_->summon_full_parameters();
-}
-
-void Trainer::scatter_weights() {
-  if (sharded_ != nullptr) sharded_->release_full_parameters(/*changed=*/true);
-}
-
-std::vector<nn::StoredParameter> Trainer::optimizer_state_shapes() const {
-  if (sharded_ == nullptr) return optimizer_->state();
-  std::vector<nn::StoredParameter> shapes;
-  for (const std::string& name : optimizer_->state_names()) {
-    for (const nn::NamedParameter& each : task_->model().named_parameters()) {
-      if (!each.tensor.requires_grad()) continue;
-      shapes.push_back({name + "." + each.name, empty(each.tensor.sizes(), {DType::kF32, kMeta})});
-    }
-  }
-  return shapes;
-}
-
-std::vector<Tensor> Trainer::parts_of_state(size_t name) const {
-  const std::vector<nn::StoredParameter> state = optimizer_->state();
-  const size_t count = sharded_->parameters().size();
-  std::vector<Tensor> parts;
-  for (size_t i = 0; i < count; ++i) parts.push_back(state[name * count + i].tensor);
-  return parts;
-}
-
-Tensor Trainer::collect_state(size_t number) {
-  const std::vector<nn::StoredParameter> weights = task_->model().stored_parameters();
-  if (number < weights.size()) {
-    const Tensor& weight = weights[number].tensor;
-    return sharded_ == nullptr ? weight : sharded_->collect(weight);
-  }
-  number -= weights.size();
-  if (sharded_ == nullptr) return optimizer_->state()[number].tensor;
-  const size_t trained = sharded_->trained_count();
-  return sharded_->collect_parts(number % trained, parts_of_state(number / trained));
-}
-
-std::vector<nn::StoredParameter> Trainer::optimizer_state() {
-  if (sharded_ == nullptr) return optimizer_->state();
-  if (whole_state_.empty()) {
-    for (const nn::StoredParameter& each : optimizer_state_shapes()) {
-      whole_state_.push_back(
-          {each.name, zeros(each.tensor.sizes(), {each.tensor.dtype(), settings_.device})});
-    }
-  }
-  return whole_state_;
-}
-
-void Trainer::distribute_optimizer_state() {
-  if (sharded_ == nullptr) return;
-  const size_t trained = sharded_->trained_count();
-  for (size_t name = 0; name < optimizer_->state_names().size(); ++name) {
-    const std::vector<Tensor> parts = parts_of_state(name);
-    for (size_t i = 0; i < trained; ++i) {
-      const size_t number = name * trained + i;
-      sharded_->distribute_parts(i, whole_state_.empty() ? Tensor() : whole_state_[number].tensor,
-                                 parts);
-    }
-  }
-  whole_state_.clear();
 }
 
 std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {

@@ -233,7 +233,7 @@ class Trainer {
   /// Waits for what there is to tell.
   void read(StepInFlight& step);
   double learning_rate();
-  /// Of a sharded model: this rank's parts of the optimizer's state of one name.
+  /// Lists this rank's parts of the optimizer's state of one name. The model must be sharded.
   std::vector<Tensor> parts_of_state(size_t name) const;
   /// Why a step is not finite. Leaves everything as it was.
   std::string find_non_finite(const StepInFlight& step);
@@ -248,8 +248,8 @@ class Trainer {
   dist::Reducer* reducer_;                     ///< sync_, or null
   dist::ShardedModel* sharded_;                ///< sync_, or null
   std::unique_ptr<dist::GradientSync> sync_;   ///< sums the gradients
-  std::vector<nn::StoredParameter>
-      whole_state_;  ///< of a sharded model's optimizer, while gathered
+  /// The state of a sharded model's optimizer, to be distributed.
+  std::vector<nn::StoredParameter> whole_state_;
   RankStatistics statistics_;
   RecentOverlap overlap_;
   std::optional<StepInFlight> begun_;  ///< the next step, where it is

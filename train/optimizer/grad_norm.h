@@ -13,7 +13,8 @@ namespace lockstep::train {
 /// blocks, in a fixed order of lanes; all are added in (tensor, block) order. So the bits depend
 /// neither on threads nor on how gradients are bucketed or sharded.
 Tensor grad_norm(std::span<const Tensor> gradients);
-/// Those sums of squares, of all gradients in order: f64 [blocks], on `device`, theirs.
+/// Returns those sums of squares of all gradients, in order: f64 [blocks]. The gradients are on
+/// `device`.
 Tensor block_square_sums(std::span<const Tensor> gradients, Device device);
 /// As grad_norm, from those sums.
 Tensor norm_of_square_sums(const Tensor& sums);

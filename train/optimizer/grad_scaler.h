@@ -59,7 +59,7 @@ class GradScaler {
   /// are and sets `found_inf`. Returns their norm after that (train/optimizer/grad_norm.h), or an
   /// undefined tensor if disabled. Throws AutogradError on a second call before `update`.
   Tensor unscale_(std::span<const Tensor> gradients);
-  /// The same, for gradients of which other ranks have other parts: `norm` is that of all of them.
+  /// Unscales gradients of which other ranks have other parts: `norm` is that of all of them.
   Tensor unscale_(std::span<const Tensor> gradients, const Tensor& norm);
   /// Whether gradients unscaled since the last update were not finite. Waits for the device.
   bool found_inf() const;

@@ -185,8 +185,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
     group.emplace(static_cast<int>(ranks) - 1, static_cast<int>(ranks), dist::kReductionsUnderWay);
   }
   const std::unique_ptr<dist::ShardedModel> sharded =
-      make_sharded_model(config, share, has_even_shares(config.train(), ranks), *planned.model,
-                         group ? &*group : nullptr);
+      make_sharded_model(config, share, *planned.model, group ? &*group : nullptr);
   const std::unique_ptr<Optimizer> optimizer =
       build_optimizer(config, sharded ? parts_of(*sharded) : model.named_parameters());
   const std::unique_ptr<dist::Reducer> reducer =
