@@ -20,17 +20,12 @@ std::string bitwise(const std::string& more) {
 
 TEST(Bitwise, TheNumberOfRanksChangesNoBit) {
   const TemporaryDirectory folder;
-  for (const char* more :
-       {"train { batch_size: 16 micro_batch_size: 1 }",
-        "train { batch_size: 8 micro_batch_size: 1 } model { gpt2 { dropout: 0.2 } }",
-        "train { batch_size: 16 micro_batch_size: 2 } precision: BF16_MIXED",
-        "train { batch_size: 8 micro_batch_size: 1 } optimizer { clip_grad_norm: 0.1 }",
-        "train { batch_size: 16 micro_batch_size: 1 leaves: 16 } optimizer { sgd {} }",
-        // Large enough for the classifier and its loss to be one operator.
-        "train { batch_size: 8 micro_batch_size: 1 } precision: BF16_MIXED model { gpt2 { "
-        "vocab_size: 16384 context_length: 32 width: 8 } }",
-        "train { batch_size: 8 micro_batch_size: 1 } model { llama { vocab_size: 16384 "
-        "context_length: 32 layers: 1 heads: 2 kv_heads: 1 width: 8 } }"}) {
+  for (const char* more : bitwise_runs_and(
+           {// Large enough for the classifier and its loss to be one operator.
+            "train { batch_size: 8 micro_batch_size: 1 } precision: BF16_MIXED model { gpt2 { "
+            "vocab_size: 16384 context_length: 32 width: 8 } }",
+            "train { batch_size: 8 micro_batch_size: 1 } model { llama { vocab_size: 16384 "
+            "context_length: 32 layers: 1 heads: 2 kv_heads: 1 width: 8 } }"})) {
     const config::RunConfig config = tiny_run(folder, bitwise(more));
     const Trace one = trace(config, 6);
     for (const int ranks : {2, 3, 4, 6, 8}) {

@@ -63,6 +63,21 @@ inline std::vector<std::exception_ptr> run_on_ranks(const config::RunConfig& con
   });
 }
 
+/// Runs of which BITWISE keeps every bit: what is added to `tiny_run`. Small micro-batches, so that
+/// there are leaves for 8 ranks.
+inline const std::vector<const char*> kBitwiseRuns = {
+    "train { batch_size: 16 micro_batch_size: 1 }",
+    "train { batch_size: 8 micro_batch_size: 1 } model { gpt2 { dropout: 0.2 } }",
+    "train { batch_size: 16 micro_batch_size: 2 } precision: BF16_MIXED",
+    "train { batch_size: 8 micro_batch_size: 1 } optimizer { clip_grad_norm: 0.1 }",
+    "train { batch_size: 16 micro_batch_size: 1 leaves: 16 } optimizer { sgd {} }"};
+
+/// These and `more`.
+inline std::vector<const char*> bitwise_runs_and(std::vector<const char*> more) {
+  more.insert(more.begin(), kBitwiseRuns.begin(), kBitwiseRuns.end());
+  return more;
+}
+
 inline std::string weights_of(const TemporaryDirectory& folder) {
   std::ifstream file(folder / "run" / "model.safetensors", std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

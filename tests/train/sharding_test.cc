@@ -21,19 +21,15 @@ std::string bitwise(const std::string& strategy, const std::string& more) {
 
 TEST(Sharding, StrategyAndNumberOfRanksChangeNoBitWithBitwise) {
   const TemporaryDirectory folder;
-  for (const char* more :
-       {"train { batch_size: 16 micro_batch_size: 1 }",
-        "train { batch_size: 8 micro_batch_size: 1 } model { gpt2 { dropout: 0.2 } }",
-        "train { batch_size: 16 micro_batch_size: 2 } precision: BF16_MIXED",
-        "train { batch_size: 8 micro_batch_size: 1 } optimizer { clip_grad_norm: 0.1 }",
-        "train { batch_size: 8 micro_batch_size: 1 } model { checkpoint_every: 1 gpt2 { layers: 3 "
-        "} }",
-        "train { batch_size: 8 micro_batch_size: 1 } model { checkpoint_every: 2 gpt2 { layers: 4 "
-        "} }",
-        "train { batch_size: 16 micro_batch_size: 1 leaves: 16 } optimizer { sgd {} }",
-        // Larger than a block of shards, with a classifier of its own.
-        "train { batch_size: 8 micro_batch_size: 1 } model { llama { vocab_size: 300 "
-        "context_length: 16 layers: 2 heads: 2 kv_heads: 1 width: 64 } }"}) {
+  for (
+      const char* more : bitwise_runs_and(
+          {"train { batch_size: 8 micro_batch_size: 1 } model { checkpoint_every: 1 gpt2 { layers: "
+           "3 } }",
+           "train { batch_size: 8 micro_batch_size: 1 } model { checkpoint_every: 2 gpt2 { layers: "
+           "4 } }",
+           // Larger than a block of shards, with a classifier of its own.
+           "train { batch_size: 8 micro_batch_size: 1 } model { llama { vocab_size: 300 "
+           "context_length: 16 layers: 2 heads: 2 kv_heads: 1 width: 64 } }"})) {
     const Trace one = trace(tiny_run(folder, bitwise("DDP", more)), 4);
     for (const char* strategy : kStrategies) {
       const config::RunConfig config = tiny_run(folder, bitwise(strategy, more));

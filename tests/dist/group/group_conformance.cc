@@ -145,51 +145,55 @@ void sum_leaves(int64_t first, int64_t end, int64_t leaves, int64_t count, const
   for (int64_t i = 0; i < count; ++i) out.data<float>()[i] += right.data<float>()[i];
 }
 
-void sums_over_leaves_are_those_of_one_tree(ProcessGroup& group) {
+/// A rank's sums of its subtrees, and their sum over all leaves.
+struct LeafSums {
+  LeafSums(const ProcessGroup& group, int64_t leaves, int64_t count)
+      : expected(empty({count}, DType::kF32)) {
+    const auto trees = subtrees(leaves_of_rank(leaves, group.rank(), group.size()));
+    // Rows with gaps between them, as in an arena.
+    const Tensor rows = empty({static_cast<int64_t>(trees.size()), count + 5}, DType::kF32);
+    sums = slice(rows, 1, 0, count);
+    for (size_t row = 0; row < trees.size(); ++row) {
+      sum_leaves(trees[row].first, trees[row].end, leaves, count,
+                 select(sums, 0, static_cast<int64_t>(row)));
+    }
+    sum_leaves(0, leaves == 9 ? 16 : leaves, leaves, count, expected);
+  }
+
+  Tensor sums;
+  Tensor expected;
+};
+
+/// Calls check(leaves, count) for each number of leaves that the group can share, and some counts.
+template <class Check>
+void each_tree(const ProcessGroup& group, const Check& check) {
   for (const int64_t leaves : {8, 16, 9}) {
     if (leaves < group.size()) continue;
-    for (const int64_t count : {int64_t{0}, int64_t{100}, int64_t{40'001}}) {
-      const auto trees = subtrees(leaves_of_rank(leaves, group.rank(), group.size()));
-      // Rows with gaps between them, as in an arena.
-      const Tensor rows = empty({static_cast<int64_t>(trees.size()), count + 5}, DType::kF32);
-      const Tensor sums = slice(rows, 1, 0, count);
-      for (size_t row = 0; row < trees.size(); ++row) {
-        sum_leaves(trees[row].first, trees[row].end, leaves, count,
-                   select(sums, 0, static_cast<int64_t>(row)));
-      }
-      const Tensor result = select(sums, 0, 0);  // in place
-      group.tree_all_reduce(result, sums, leaves).wait();
-      const Tensor expected = empty({count}, DType::kF32);
-      sum_leaves(0, leaves == 9 ? 16 : leaves, leaves, count, expected);
-      expect_same_bits(result.contiguous(), expected, describe(DType::kF32, count));
-    }
+    for (const int64_t count : {int64_t{0}, int64_t{100}, int64_t{40'001}}) check(leaves, count);
   }
 }
 
+void sums_over_leaves_are_those_of_one_tree(ProcessGroup& group) {
+  each_tree(group, [&](int64_t leaves, int64_t count) {
+    const LeafSums of(group, leaves, count);
+    const Tensor result = select(of.sums, 0, 0);  // in place
+    group.tree_all_reduce(result, of.sums, leaves).wait();
+    expect_same_bits(result.contiguous(), of.expected, describe(DType::kF32, count));
+  });
+}
+
 void parts_of_sums_over_leaves_are_those_of_one_tree(ProcessGroup& group) {
-  for (const int64_t leaves : {8, 16, 9}) {
-    if (leaves < group.size()) continue;
-    for (const int64_t part : {int64_t{0}, int64_t{100}, int64_t{40'001}}) {
-      const int64_t count = part * group.size();
-      const auto trees = subtrees(leaves_of_rank(leaves, group.rank(), group.size()));
-      const Tensor rows = empty({static_cast<int64_t>(trees.size()), count + 5}, DType::kF32);
-      const Tensor sums = slice(rows, 1, 0, count);
-      for (size_t row = 0; row < trees.size(); ++row) {
-        sum_leaves(trees[row].first, trees[row].end, leaves, count,
-                   select(sums, 0, static_cast<int64_t>(row)));
-      }
-      const int64_t first = group.rank() * part;
-      const Tensor whole = empty({count}, DType::kF32);
-      sum_leaves(0, leaves == 9 ? 16 : leaves, leaves, count, whole);
-      const Tensor expected = slice(whole, 0, first, first + part).contiguous();
-      const Tensor result = empty({part}, DType::kF32);
-      group.tree_reduce_scatter(result, sums, leaves).wait();
-      expect_same_bits(result, expected, describe(DType::kF32, part));
-      const Tensor in_place = slice(select(sums, 0, 0), 0, first, first + part);
-      group.tree_reduce_scatter(in_place, sums, leaves).wait();
-      expect_same_bits(in_place.contiguous(), expected, describe(DType::kF32, part));
-    }
-  }
+  each_tree(group, [&](int64_t leaves, int64_t part) {
+    const LeafSums of(group, leaves, part * group.size());
+    const int64_t first = group.rank() * part;
+    const Tensor expected = slice(of.expected, 0, first, first + part).contiguous();
+    const Tensor result = empty({part}, DType::kF32);
+    group.tree_reduce_scatter(result, of.sums, leaves).wait();
+    expect_same_bits(result, expected, describe(DType::kF32, part));
+    const Tensor in_place = slice(select(of.sums, 0, 0), 0, first, first + part);
+    group.tree_reduce_scatter(in_place, of.sums, leaves).wait();
+    expect_same_bits(in_place.contiguous(), expected, describe(DType::kF32, part));
+  });
 }
 
 void sixteen_bits_are_summed_in_f32_and_rounded_once(ProcessGroup& group) {
