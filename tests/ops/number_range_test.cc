@@ -12,6 +12,9 @@
 #include "core/dispatch/call_op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/index/index.h"
+#include "core/ops/matmul/linalg.h"
+#include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_round.h"
 #include "core/ops/random/random.h"
@@ -141,6 +144,50 @@ TEST(NumberRange, FactorsOfActivationsMustFitTheirArithmetic) {
     }
   }
   EXPECT_NO_THROW(call_op("elu", {floats({3}, 1, DType::kF64), 1e300}));
+}
+
+TEST(NumberRange, FactorsOfProductsMustFitTheirArithmetic) {
+  const Tensor halves = floats({2, 2}, 1, DType::kF16);
+  const Tensor bytes = integers({2, 2}, 0, 9, 1, DType::kU8);
+  const Tensor half = floats({2}, 1, DType::kF16), byte = integers({2}, 0, 9, 1, DType::kU8);
+  EXPECT_THROW(addmm(bytes, bytes, bytes, 300), DTypeError);
+  EXPECT_THROW(addmm(bytes, bytes, bytes, 1, 300), DTypeError);
+  EXPECT_THROW(addmm(halves, halves, halves, 1, 1e39), DTypeError);
+  EXPECT_NO_THROW(addmm(halves, halves, halves, 1e9, kInfinity));
+  const Tensor batch = bytes.unsqueeze(0);
+  EXPECT_THROW(baddbmm(batch, batch, batch, 1, NAN), DTypeError);
+  EXPECT_THROW(addbmm(bytes, batch, batch, 300), DTypeError);
+  EXPECT_THROW(addmv(byte, bytes, byte, 1, 1e39), DTypeError);
+  EXPECT_THROW(addmv(half, halves, half, 1e9), DTypeError);
+  EXPECT_THROW(addr(bytes, byte, byte, 1, true), DTypeError);
+  EXPECT_THROW(addr(halves, half, half, 1e9), DTypeError);
+  const Tensor first = integers({1}, 0, 1);
+  EXPECT_THROW(index_add(bytes, 0, first, bytes.slice(0, 0, 1), 300), DTypeError);
+  EXPECT_THROW(index_add(halves, 0, first, halves.slice(0, 0, 1), 1e9), DTypeError);
+}
+
+TEST(NumberRange, FactorsOfFormulasMustFitTheirArithmetic) {
+  const Tensor halves = floats({3}, 1, DType::kF16);
+  for (const Scalar number : {Scalar(1e39), Scalar(-1e300)}) {
+    EXPECT_THROW(call_op("softplus", {halves, number}), DTypeError);
+    EXPECT_THROW(call_op("softplus", {halves, 1, number}), DTypeError);
+    EXPECT_THROW(call_op("lerp.Scalar", {halves, halves, number}), DTypeError);
+    EXPECT_THROW(call_op("addcdiv", {halves, halves, halves, number}), DTypeError);
+    EXPECT_THROW(call_op("addcmul", {halves, halves, halves, number}), DTypeError);
+    EXPECT_THROW(call_op("elu_backward", {halves, number, 1, 1, false, halves}), DTypeError);
+    EXPECT_THROW(call_op("threshold_backward", {halves, halves, number}), DTypeError);
+  }
+  EXPECT_THROW(call_op("hardshrink", {halves, 1e9}), DTypeError);
+  EXPECT_THROW(call_op("softshrink", {halves, 1e9}), DTypeError);
+  EXPECT_NO_THROW(call_op("softplus", {halves, 1, 1e9}));
+  EXPECT_NO_THROW(call_op("addcmul", {halves, halves, halves, 1e9}));
+}
+
+TEST(NumberRange, ABoolIsNoFactorOfNumbers) {
+  const Tensor ints = integers({3}, 0, 9), mask = flags({3});
+  EXPECT_THROW(add(ints, ints, true), DTypeError);
+  EXPECT_THROW(sub(ints, ints, true), DTypeError);
+  EXPECT_NO_THROW(add(mask, mask, true));
 }
 
 TEST(NumberRange, XlogyTakesANumberBeyondTheDtypeAsAnInfinity) {

@@ -10,6 +10,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_round.h"
 #include "core/ops/reduce/reduce.h"
+#include "core/tensor/number_range.h"
 #include "core/tensor/outputs.h"
 
 namespace lockstep {
@@ -56,9 +57,10 @@ Outputs index_select(const Tensor& self, int64_t dim, const Tensor& index) {
 }
 
 Outputs index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
-                  Scalar) {
+                  Scalar alpha) {
   check_index("index_add", index);
   check_same_dtype("index_add", self, source);
+  check_holds("index_add", "alpha", self.dtype(), alpha);
   LS_CHECK(index.dim() <= 1, ShapeError,
            "[index_add] the index must have one dimension, got shape {}. Use flatten().",
            index.shape());

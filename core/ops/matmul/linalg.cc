@@ -7,10 +7,10 @@
 #include "core/ops/factory/copy.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_checks.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
-#include "core/tensor/number_range.h"
 
 namespace lockstep {
 
@@ -108,6 +108,8 @@ LS_OP(addr, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar),
     .composite([](const Tensor& self, const Tensor& vec1, const Tensor& vec2, Scalar beta,
                   Scalar alpha) {
       check_vectors("addr", vec1, vec2);
+      rules::check_alpha("addr", vec1.dtype(), beta, "beta");
+      rules::check_alpha("addr", vec1.dtype(), alpha);
       return addmm(self, vec1.unsqueeze(1), vec2.unsqueeze(0), beta, alpha);
     });
 Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
@@ -146,9 +148,9 @@ LS_OP(addbmm, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar
                ShapeError,
                "[addbmm] expected batches [b, n, k] and [b, k, m], got shapes {} and {}.",
                batch1.shape(), batch2.shape());
+      rules::check_factor("addbmm", "beta", batch1.dtype(), beta);
+      rules::check_factor("addbmm", "alpha", batch1.dtype(), alpha);
       if (!is_floating(batch1.dtype())) {
-        check_holds("addbmm", "beta", batch1.dtype(), beta);
-        check_holds("addbmm", "alpha", batch1.dtype(), alpha);
         beta = beta.to_int();
         alpha = alpha.to_int();
       }

@@ -5,6 +5,7 @@
 #include "core/ops/factory/copy.h"
 #include "core/ops/matmul/batching_products.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_checks.h"
 #include "core/tensor/number_range.h"
 #include "core/tensor/outputs.h"
 
@@ -47,6 +48,8 @@ Outputs sum_with_product(std::string_view op, int64_t rank, const Tensor& self, 
   LS_CHECK(rank == 3 || is_floating(a.dtype()) || !(beta.is_floating() || alpha.is_floating()),
            DTypeError, "[{}] integer matrices need integer beta and alpha, got {} and {}.", op,
            to_string(beta), to_string(alpha));
+  check_factor(op, "beta", a.dtype(), beta);
+  check_factor(op, "alpha", a.dtype(), alpha);
   return outputs;
 }
 
@@ -307,9 +310,9 @@ LS_OP(addmv, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar)
       check_vector("addmv", vec);
       LS_CHECK(self.dim() <= 1, ShapeError, "[addmv] self must stretch to a vector, got shape {}.",
                self.shape());
+      check_holds("addmv", "beta", mat.dtype(), beta);
+      check_holds("addmv", "alpha", mat.dtype(), alpha);
       if (!is_floating(mat.dtype())) {  // unlike addmm, it truncates beta and alpha, as in ATen
-        check_holds("addmv", "beta", mat.dtype(), beta);
-        check_holds("addmv", "alpha", mat.dtype(), alpha);
         beta = beta.to_int();
         alpha = alpha.to_int();
       }

@@ -48,7 +48,8 @@ Outputs swiglu_backward(const Tensor& grad, const Tensor& gate, const Tensor& up
   require_floating("swiglu_backward", up);
   return pointwise_result("swiglu_backward", common_dtype(grad, gate, up), {&grad, &gate, &up});
 }
-Outputs threshold_backward(const Tensor& grad, const Tensor& self, Scalar) {
+Outputs threshold_backward(const Tensor& grad, const Tensor& self, Scalar threshold) {
+  check_factor("threshold_backward", "threshold", self.dtype(), threshold);
   return binary("threshold_backward", grad, self);
 }
 Outputs tanh_backward(const Tensor& grad, const Tensor& output) {

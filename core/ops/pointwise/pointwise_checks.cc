@@ -17,11 +17,19 @@ void require_floating(std::string_view op, const Tensor& tensor) {
            to_string(tensor));
 }
 
-void check_alpha(std::string_view op, DType dtype, const Scalar& alpha) {
+void check_factor(std::string_view op, std::string_view what, DType dtype, const Scalar& number) {
+  const bool is_half = dtype == DType::kF16 || dtype == DType::kBF16;
+  check_holds(op, what, is_half ? DType::kF32 : dtype, number);
+}
+
+void check_alpha(std::string_view op, DType dtype, const Scalar& alpha, std::string_view what) {
   LS_CHECK(is_floating(dtype) || !alpha.is_floating(), DTypeError,
-           "[{}] alpha must be an integer for operands of {}, got {}.", op, to_string(dtype),
+           "[{}] {} must be an integer for operands of {}, got {}.", op, what, to_string(dtype),
            to_string(alpha));
-  check_holds(op, "alpha", dtype, alpha);
+  LS_CHECK(dtype == DType::kBool || alpha.kind() != DType::kBool, DTypeError,
+           "[{}] {} must be a number for operands of {}, got {}.", op, what, to_string(dtype),
+           to_string(alpha));
+  check_holds(op, what, dtype, alpha);
 }
 
 }  // namespace lockstep::rules

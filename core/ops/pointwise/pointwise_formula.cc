@@ -41,16 +41,17 @@ Outputs rsub_number(const Tensor& self, Scalar other, Scalar alpha) {
 }
 Outputs addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
   const DType dtype = not_bool("addcmul", common_dtype(self, tensor1, tensor2));
-  check_holds("addcmul", "value", dtype, value);
+  check_factor("addcmul", "value", dtype, value);
   return pointwise_result("addcmul", dtype, {&self, &tensor1, &tensor2});
 }
-Outputs addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar) {
+Outputs addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
   LS_CHECK(is_floating(tensor1.dtype()) || is_floating(tensor2.dtype()), DTypeError,
            "[addcdiv] the quotient of two integers is not accepted: expected a floating dtype, got "
            "{} and {}. Cast one with to(dtype).",
            to_string(tensor1), to_string(tensor2));
-  return pointwise_result("addcdiv", common_dtype(self, tensor1, tensor2),
-                          {&self, &tensor1, &tensor2});
+  const DType dtype = common_dtype(self, tensor1, tensor2);
+  check_factor("addcdiv", "value", dtype, value);
+  return pointwise_result("addcdiv", dtype, {&self, &tensor1, &tensor2});
 }
 Outputs lerp(const Tensor& self, const Tensor& end, const Tensor& weight) {
   check_lerp(self, end, "end");
@@ -58,8 +59,9 @@ Outputs lerp(const Tensor& self, const Tensor& end, const Tensor& weight) {
   const DType dtype = weight.dim() > 0 ? self.dtype() : common_dtype(self, end, weight);
   return pointwise_result("lerp", floating("lerp", dtype, self, weight), {&self, &end, &weight});
 }
-Outputs lerp_number(const Tensor& self, const Tensor& end, Scalar) {
+Outputs lerp_number(const Tensor& self, const Tensor& end, Scalar weight) {
   require_floating("lerp", self);
+  check_factor("lerp", "weight", self.dtype(), weight);
   check_lerp(self, end, "end");
   return pointwise_result("lerp", self.dtype(), {&self, &end});
 }

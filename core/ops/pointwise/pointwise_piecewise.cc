@@ -23,20 +23,20 @@ Outputs floating(std::string_view op, const Tensor& self) {
   return unary(self.dtype(), self);
 }
 
-/// Refuses a factor that the arithmetic of `dtype`, which is f32 for 16-bit dtypes, cannot hold.
-void check_factor(std::string_view op, std::string_view what, DType dtype, const Scalar& number) {
-  check_holds(op, what, dtype == DType::kF64 ? dtype : DType::kF32, number);
+void check_elu(std::string_view op, const Tensor& tensor, const Scalar& alpha, const Scalar& scale,
+               const Scalar& input_scale) {
+  require_floating(op, tensor);
+  check_factor(op, "alpha", tensor.dtype(), alpha);
+  check_factor(op, "scale", tensor.dtype(), scale);
+  check_factor(op, "input_scale", tensor.dtype(), input_scale);
 }
-
 Outputs elu(const Tensor& self, Scalar alpha, Scalar scale, Scalar input_scale) {
-  check_factor("elu", "alpha", self.dtype(), alpha);
-  check_factor("elu", "scale", self.dtype(), scale);
-  check_factor("elu", "input_scale", self.dtype(), input_scale);
-  return floating("elu", self);
+  check_elu("elu", self, alpha, scale, input_scale);
+  return unary(self.dtype(), self);
 }
-Outputs elu_backward(const Tensor& grad, Scalar alpha, Scalar, Scalar, bool is_result,
-                     const Tensor& self_or_result) {
-  require_floating("elu_backward", self_or_result);
+Outputs elu_backward(const Tensor& grad, Scalar alpha, Scalar scale, Scalar input_scale,
+                     bool is_result, const Tensor& self_or_result) {
+  check_elu("elu_backward", self_or_result, alpha, scale, input_scale);
   LS_CHECK(!is_result || alpha.to_double() >= 0, Error,
            "[elu_backward] the slope cannot be told from the result when alpha is negative: got "
            "{}. Give elu's argument.",
@@ -46,12 +46,14 @@ Outputs elu_backward(const Tensor& grad, Scalar alpha, Scalar, Scalar, bool is_r
 }
 Outputs celu(const Tensor& self, Scalar alpha) {
   LS_CHECK(alpha.to_double() != 0, Error, "[celu] alpha must not be 0.");
+  require_floating("celu", self);
   check_factor("celu", "alpha", self.dtype(), alpha);
-  return floating("celu", self);
+  return unary(self.dtype(), self);
 }
 Outputs leaky_relu(const Tensor& self, Scalar negative_slope) {
+  require_floating("leaky_relu", self);
   check_factor("leaky_relu", "negative_slope", self.dtype(), negative_slope);
-  return floating("leaky_relu", self);
+  return unary(self.dtype(), self);
 }
 Outputs prelu(const Tensor& self, const Tensor& weight) {
   LS_CHECK(self.dtype() == weight.dtype(), DTypeError,
@@ -82,15 +84,24 @@ Outputs threshold(const Tensor& self, Scalar threshold, Scalar value) {
   check_holds("threshold", "value", self.dtype(), value);
   return numeric("threshold", self);
 }
-Outputs hardshrink(const Tensor& self, Scalar) { return floating("hardshrink", self); }
+Outputs hardshrink(const Tensor& self, Scalar lambd) {
+  check_holds("hardshrink", "lambd", self.dtype(), lambd);
+  return floating("hardshrink", self);
+}
 Outputs softshrink(const Tensor& self, Scalar lambd) {
   LS_CHECK(lambd.to_double() >= 0, Error, "[softshrink] lambd must not be negative: got {}.",
            to_string(lambd));
+  check_holds("softshrink", "lambd", self.dtype(), lambd);
   return floating("softshrink", self);
 }
 Outputs hardsigmoid(const Tensor& self) { return floating("hardsigmoid", self); }
 Outputs hardswish(const Tensor& self) { return floating("hardswish", self); }
-Outputs softplus(const Tensor& self, Scalar, Scalar) { return floating("softplus", self); }
+Outputs softplus(const Tensor& self, Scalar beta, Scalar threshold) {
+  require_floating("softplus", self);
+  check_factor("softplus", "beta", self.dtype(), beta);
+  check_factor("softplus", "threshold", self.dtype(), threshold);
+  return unary(self.dtype(), self);
+}
 Outputs log_sigmoid(const Tensor& self) { return floating("log_sigmoid", self); }
 Outputs mish(const Tensor& self) { return floating("mish", self); }
 Outputs logit(const Tensor& self, std::optional<double>) {
