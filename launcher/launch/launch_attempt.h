@@ -23,6 +23,7 @@ struct AttemptEnd {
   LaunchFailure failure;         ///< the first failure, if there was one
   std::vector<std::string> log;  ///< last output lines of the rank that failed
   std::string message;           ///< for the user; empty on success
+  int lost_log = 0;              ///< errno of the first line that could not be shown
 };
 
 /// One start of a job. Runs the launcher as a child process, forwards its output, and turns signals

@@ -171,7 +171,7 @@ void LaunchOutput::take_launcher_line(const std::string& text) {
     note(*found);
     return;
   }
-  write_log(stderr, fmt::format("{}\n", text));
+  write(stderr, text + "\n");
 }
 
 void LaunchOutput::end_block() {
@@ -180,11 +180,11 @@ void LaunchOutput::end_block() {
   if (const auto found = read_failure(block)) {
     note(*found);
   } else {
-    write_log(stderr, fmt::format("{}", block));
+    write(stderr, block);
   }
 }
 
-void LaunchOutput::show(const OutputLine& line) const {
+void LaunchOutput::show(const OutputLine& line) {
   if (!(line.is_error ? options_.show_stderr : options_.show_stdout)) return;
   std::string text;
   if (options_.timestamp_output) text += time_now() + " ";
@@ -193,7 +193,11 @@ void LaunchOutput::show(const OutputLine& line) const {
   }
   text += line.text + "\n";
   std::FILE* const stream = line.is_error && !options_.merge_stderr ? stderr : stdout;
-  (void)write_log(stream, text);
+  write(stream, text);
+}
+
+void LaunchOutput::write(std::FILE* stream, const std::string& text) {
+  if (const int error = write_log(stream, text); lost_log_ == 0) lost_log_ = error;
 }
 
 std::unique_ptr<FileDescriptor> LaunchOutput::open_file(int rank, bool is_error) const {
@@ -217,8 +221,8 @@ void LaunchOutput::write_file(const OutputLine& line) {
     files_[key]->write(std::as_bytes(std::span(text)));
   } catch (const DataError& error) {
     files_[key] = nullptr;
-    write_log(stderr, fmt::format("lockstep launch: {} The job goes on without this file.\n",
-                                  error.what()));
+    write(stderr,
+          fmt::format("lockstep launch: {} The job goes on without this file.\n", error.what()));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <deque>
 #include <map>
 #include <memory>
@@ -62,6 +63,8 @@ class LaunchOutput {
   /// The class of that error, "TimeoutError", or PeerLostError if there are only such; empty if no
   /// rank reported an error.
   const std::string& first_error_kind() const { return first_kind_; }
+  /// Why a line could not be shown, the errno of the first such failure; 0 if all were.
+  int lost_log() const { return lost_log_; }
 
  private:
   using Files = std::map<std::pair<int, bool>, std::unique_ptr<FileDescriptor>>;
@@ -70,7 +73,8 @@ class LaunchOutput {
   void end_block();
   void note(const LaunchFailure& failure);
   void follow_start(const StateLine& state);
-  void show(const OutputLine& line) const;
+  void show(const OutputLine& line);
+  void write(std::FILE* stream, const std::string& text);
   bool hold(const OutputLine& line);
   void show_held();
   std::unique_ptr<FileDescriptor> open_file(int rank, bool is_error) const;
@@ -93,6 +97,7 @@ class LaunchOutput {
   std::set<int> failed_;             ///< ranks that mpirun reported as failed
   std::optional<int> ended_before_;  ///< the first rank that ended with status 0 without
   bool start_is_broken_ = false;
+  int lost_log_ = 0;
 };
 
 }  // namespace lockstep::launcher

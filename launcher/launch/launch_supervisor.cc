@@ -13,6 +13,8 @@
 #include "launcher/exit_code.h"
 #include "launcher/launch/launch_attempt.h"
 #include "launcher/launch/signal_queue.h"
+#include "train/report/run_directory.h"
+#include "train/report/run_log.h"
 #include "train/run/checkpoint.h"
 
 namespace lockstep::launcher {
@@ -62,6 +64,18 @@ void report(const AttemptEnd& end, const LaunchPlan& plan) {
   }
 }
 
+/// Tells in the metrics of the run, which its ranks have finished or stopped, that lines were lost.
+/// They themselves wrote to this program, which read all.
+void tell_lost_lines(const AttemptEnd& end, const LaunchPlan& plan) {
+  if (end.lost_log == 0 || !plan.trains) return;
+  if (end.status != kSuccess && end.status != kStopped) return;
+  try {
+    train::tell_lost_log(train::RunDirectory::open(plan.run_directory), end.lost_log);
+  } catch (const DataError&) {
+    // The run is on another host's disk.
+  }
+}
+
 }  // namespace
 
 int supervise_launch(SignalQueue& signals, const std::function<LaunchPlan(int restart)>& plan_for) {
@@ -84,6 +98,7 @@ int supervise_launch(SignalQueue& signals, const std::function<LaunchPlan(int re
     const int64_t checkpoint = newest_checkpoint(plan);
     const AttemptEnd end = LaunchAttempt(plan, signals, deadline, restart > 0).run();
     report(end, plan);
+    tell_lost_lines(end, plan);
     if (!end.failed) return end.status;
     if (newest_checkpoint(plan) > checkpoint) failures = 0;
     const int allowed = options.max_restarts.value_or(0);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/launcher/program.h"
+#include "tests/launcher/ranks.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -86,6 +87,25 @@ TEST_F(BrokenLog, MissingDescriptorsAreOpenedOnDevNull) {
       LOCKSTEP_BIN_DIR));
   EXPECT_EQ(result.status, 75);
   EXPECT_EQ(result.output, "/dev/null\n/dev/null\n/dev/null\n");
+}
+
+class BrokenLogOfRanks : public RanksTest {
+ protected:
+  void SetUp() override {
+    RanksTest::SetUp();
+    if (!IsSkipped()) put_config("run.txtpb");
+  }
+};
+
+TEST_F(BrokenLogOfRanks, IsToldByLaunchWhichReadsThem) {
+  const Result result =
+      run("launch -np 2 --oversubscribe --allow-run-as-root run.txtpb --run-dir out --steps 30 > "
+          "/dev/full "
+          "2>&1");
+  EXPECT_EQ(result.status, 0);
+  const std::string metrics = file_content(folder_ / "out/metrics.jsonl");
+  EXPECT_THAT(metrics, HasSubstr("\"step\":30,"));
+  EXPECT_THAT(metrics, testing::EndsWith("{\"log_lost\":\"No space left on device\"}\n"));
 }
 
 class LostOutput : public Program {
