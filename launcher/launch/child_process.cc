@@ -66,8 +66,19 @@ struct Start {
   pid_t parent;
   int output;
   int errors;
+  int go;       ///< pipe that gives a byte when the program may start
   int problem;  ///< pipe that receives errno on failure
 };
+
+/// Waits for a byte from a pipe; returns whether it came.
+bool read_byte(int pipe) {
+  char byte = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(pipe, &byte, 1);
+  } while (got < 0 && errno == EINTR);
+  return got == 1;
+}
 
 [[noreturn]] void run_child(const Start& start) {
   sigset_t none;
@@ -79,7 +90,7 @@ struct Start {
                      ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0 &&
                      (start.folder == nullptr || ::chdir(start.folder) == 0);
   // The parent may have ended before prctl, in which case no signal would come.
-  if (ready && ::getppid() == start.parent) {
+  if (ready && ::getppid() == start.parent && read_byte(start.go)) {
     ::execve(start.arguments[0], start.arguments, start.environment);
   }
   const int problem = errno;
@@ -117,9 +128,11 @@ std::optional<pid_t> parent_of(pid_t process) {
 
 ChildProcess::ChildProcess(const std::vector<std::string>& command,
                            const std::map<std::string, std::string>& environment,
-                           const std::string& working_folder) {
+                           const std::string& working_folder,
+                           const std::function<void(const ChildProcess&)>& before_start) {
   Pipe output = make_pipe();
   Pipe errors = make_pipe();
+  Pipe go = make_pipe();
   Pipe problem = make_pipe();
   set_non_blocking(output.read);
   set_non_blocking(errors.read);
@@ -132,6 +145,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
                     ::getpid(),
                     output.write.get(),
                     errors.write.get(),
+                    go.read.get(),
                     problem.write.get()};
   const pid_t child = ::fork();
   if (child == 0) run_child(start);
@@ -141,27 +155,26 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   output.write.reset();
   errors.write.reset();
   problem.write.reset();
-  int reason = 0;
-  ssize_t got = 0;
-  do {
-    got = ::read(problem.read.get(), &reason, sizeof(reason));
-  } while (got < 0 && errno == EINTR);
-  if (got == sizeof(reason)) {
-    wait();
-    throw ConfigError(fmt::format("[launch] {} cannot be started{}: {}.", command[0],
-                                  working_folder.empty() ? "" : " in " + working_folder,
-                                  std::strerror(reason)));
-  }
-  handle_ = OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  if (!handle_) {
-    const int error = errno;
-    signal_group(SIGKILL);
-    wait();
-    throw Error(fmt::format("[launch] no handle of a process: {}. Linux 5.3 has it.",
-                            std::strerror(error)));
-  }
   output_ = std::move(output.read);
   errors_ = std::move(errors.read);
+  try {
+    handle_ = OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+    LS_CHECK(handle_, Error, "[launch] no handle of a process: {}. Linux 5.3 has it.",
+             std::strerror(errno));
+    if (before_start) before_start(*this);
+    (void)!::write(go.write.get(), "", 1);  // the child holds the other end
+    int reason = 0;
+    ssize_t got = 0;
+    do {
+      got = ::read(problem.read.get(), &reason, sizeof(reason));
+    } while (got < 0 && errno == EINTR);
+    LS_CHECK(got != sizeof(reason), ConfigError, "[launch] {} cannot be started{}: {}.", command[0],
+             working_folder.empty() ? "" : " in " + working_folder, std::strerror(reason));
+  } catch (...) {
+    signal_group(SIGKILL);
+    wait();
+    throw;
+  }
 }
 
 ChildProcess::~ChildProcess() {

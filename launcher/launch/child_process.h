@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,11 +16,13 @@ namespace lockstep::launcher {
 /// thread that started it ends, for whatever reason (PR_SET_PDEATHSIG). Not thread-safe.
 class ChildProcess {
  public:
-  /// Starts `command`. `environment` is added to this process's environment. Throws ConfigError
-  /// with the system's reason if it cannot be started.
+  /// Starts `command`. `environment` is added to this process's environment. `before_start` is
+  /// called when the child exists; its program starts after that, and not at all if this process
+  /// ends before. Throws ConfigError with the system's reason if it cannot be started.
   ChildProcess(const std::vector<std::string>& command,
                const std::map<std::string, std::string>& environment,
-               const std::string& working_folder);
+               const std::string& working_folder,
+               const std::function<void(const ChildProcess&)>& before_start = {});
   /// If `wait` was not called, kills the process group and waits for the child.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;

@@ -113,9 +113,10 @@ LaunchAttempt::LaunchAttempt(const LaunchPlan& plan, SignalQueue& signals,
     }
     start_deadline_ = Clock::now() + dist::mpi_options().start_limit;
   }
-  child_.emplace(plan.command, environment, plan.working_folder);
+  child_.emplace(plan.command, environment, plan.working_folder, [&](const ChildProcess& child) {
+    warden_.emplace(child, term_to_kill(plan), folders, session_ ? session_->path() : "");
+  });
   launcher_ = child_->pid();
-  warden_.emplace(*child_, term_to_kill(plan), folders, session_ ? session_->path() : "");
 }
 
 LaunchAttempt::~LaunchAttempt() {
@@ -144,7 +145,9 @@ AttemptEnd LaunchAttempt::run() {
     say("{} left {} process{} behind; killed", name_of(plan_), left, left == 1 ? "" : "es");
   }
   drain();
-  return conclude(status);
+  AttemptEnd end = conclude(status);
+  end.lost_log = output_.lost_log();
+  return end;
 }
 
 void LaunchAttempt::wait_for_something() {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace lockstep::launcher {
@@ -50,6 +52,20 @@ TEST(ChildProcess, TellsWhichSignalsItCatches) {
   const ChildProcess child({"/bin/sh", "-c", "trap : USR1; while :; do sleep 0.01; done"}, {}, "");
   while (!child.catches(SIGUSR1)) ::usleep(1000);
   EXPECT_FALSE(child.catches(SIGUSR2));
+}
+
+TEST(ChildProcess, StartsItsProgramWhenItsParentIsReady) {
+  std::string before;
+  const ChildProcess child({"/bin/sleep", "60"}, {}, "",
+                           [&](const ChildProcess& child) { before = program_of(child.pid()); });
+  EXPECT_EQ(before, program_of(::getpid()));
+  EXPECT_NE(program_of(child.pid()), before);
+}
+
+TEST(ChildProcess, EndsWithoutItsProgramWhenItsParentFails) {
+  const auto fail = [](const ChildProcess&) { throw std::runtime_error("not ready"); };
+  EXPECT_THROW(ChildProcess({"/bin/sleep", "60"}, {}, "", fail), std::runtime_error);
+  EXPECT_TRUE(descendants(::getpid()).empty());
 }
 
 }  // namespace
