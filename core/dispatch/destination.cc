@@ -128,9 +128,10 @@ Target::Target(const Preparation& preparation, const OutputSpec& spec, const Ten
     impl.refresh();
   }
   const DType to = destination.dtype();
-  const bool castable =
-      spec.dtype == to || is_floating(to) ||
-      (!is_floating(spec.dtype) && (to != DType::kBool || spec.dtype == DType::kBool));
+  const bool castable = spec.dtype == to ||
+                        (!spec.exact_dtype &&
+                         (is_floating(to) || (!is_floating(spec.dtype) &&
+                                              (to != DType::kBool || spec.dtype == DType::kBool))));
   LS_CHECK(castable, DTypeError,
            "[{}] the result cannot be stored: expected a destination of {}, got {}. Cast it first.",
            op, to_string(spec.dtype), to_string(to));

@@ -12,7 +12,8 @@ struct OutputSpec {
   Dims sizes;
   DType dtype = DType::kF32;
   std::optional<Dims> strides;  ///< row-major when absent
-  bool present = true;          ///< false: the result is an undefined tensor (by an `output_mask`)
+  bool exact_dtype = false;  ///< a destination must have this dtype: another may not hold indices
+  bool present = true;       ///< false: the result is an undefined tensor (by an `output_mask`)
 
   OutputSpec() noexcept {}  // not defaulted, because value-initialization would zero `sizes` first
 };
@@ -36,6 +37,13 @@ inline Outputs one(IntList sizes, DType dtype) {
   OutputSpec& spec = outputs.specs.emplace_back();
   spec.sizes.assign(sizes);
   spec.dtype = dtype;
+  return outputs;
+}
+
+/// One result of indices or counts, row-major.
+inline Outputs one_of_indices(IntList sizes, DType dtype = DType::kI64) {
+  Outputs outputs = one(sizes, dtype);
+  outputs.specs[0].exact_dtype = true;
   return outputs;
 }
 

@@ -95,6 +95,23 @@ TEST(NumberRange, OperatorsRefuseWhatTheResultCannotHold) {
   EXPECT_NO_THROW(masked_fill(halves, flags({3}), -kInfinity));
 }
 
+TEST(NumberRange, IndicesAreOnlyWrittenToTheirOwnDtype) {
+  const Tensor numbers = floats({4}, 1), number = floats({}, 1), ints = integers({4}, 0, 9);
+  for (const DType dtype : {DType::kU8, DType::kI32, DType::kF32}) {
+    const Tensor one = empty({}, of(dtype)), four = empty({4}, of(dtype));
+    EXPECT_THROW(call_op("argmax.out", {numbers, 0, false, one}), DTypeError);
+    EXPECT_THROW(call_op("argsort.stable_out", {numbers, true, 0, false, four}), DTypeError);
+    EXPECT_THROW(call_op("nonzero.out", {numbers, four}), DTypeError);
+    EXPECT_THROW(call_op("count_nonzero.out", {numbers, std::nullopt, one}), DTypeError);
+    EXPECT_THROW(call_op("bincount.out", {ints, Tensor(), 0, four}), DTypeError);
+    EXPECT_THROW(call_op("searchsorted.Tensor_out",
+                         {numbers, number, false, false, std::nullopt, Tensor(), one}),
+                 DTypeError);
+  }
+  EXPECT_NO_THROW(call_op("searchsorted.Scalar_out", {numbers, 2, true, false, std::nullopt,
+                                                      Tensor(), empty({}, of(DType::kI32))}));
+}
+
 TEST(NumberRange, IntegersHaveTwoEnds) {
   EXPECT_EQ(smallest_integer(DType::kU8), 0);
   EXPECT_EQ(largest_integer(DType::kU8), 255);

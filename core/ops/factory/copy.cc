@@ -131,6 +131,12 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
 const Tensor& clone_out(const Tensor& out, const Tensor& self) {
   return op_clone.out(self, std::nullopt, out);
 }
+const Tensor& clone_indices_out(std::string_view op, const Tensor& out, const Tensor& indices) {
+  LS_CHECK(out.dtype() == indices.dtype(), DTypeError,
+           "[{}] the result cannot be stored: expected a destination of {}, got {}. Cast it first.",
+           op, to_string(indices.dtype()), to_string(out.dtype()));
+  return clone_out(out, indices);
+}
 Tensor Tensor::clone() const { return op_clone(*this, std::nullopt); }
 
 LS_OP(contiguous, Tensor(const Tensor&, MemoryFormat),

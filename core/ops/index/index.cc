@@ -295,7 +295,7 @@ LS_OP(nonzero_out, const Tensor&(const Tensor&, const Tensor&),
       LS_CHECK(out.dtype() == DType::kI64, DTypeError,
                "[nonzero] coordinates are int64: expected an out of that dtype, got {}.",
                to_string(out.dtype()));
-      return clone_out(out, nonzero(self));
+      return clone_indices_out("nonzero", out, nonzero(self));
     });
 
 LS_OP(masked_select, Tensor(const Tensor&, const Tensor&),

@@ -34,7 +34,7 @@ Outputs extreme_index(std::string_view op, const Tensor& self, std::optional<int
                       bool keepdim) {
   const Dims dims = dim ? Dims{*dim} : Dims{};
   check_not_empty(op, self, dims);
-  return one(reduced_sizes(op, self, dims, keepdim), DType::kI64);
+  return one_of_indices(reduced_sizes(op, self, dims, keepdim));
 }
 
 Outputs extreme_with_index(std::string_view op, const Tensor& self, int64_t dim, bool keepdim) {

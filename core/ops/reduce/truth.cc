@@ -91,7 +91,7 @@ LS_OP(count_nonzero_out, const Tensor&(const Tensor&, std::optional<int64_t>, co
     .doc("count_nonzero, written into out.")
     .composite([](const Tensor& self, std::optional<int64_t> dim,
                   const Tensor& out) -> const Tensor& {
-      return clone_out(out, op_count_nonzero(self, dim));
+      return clone_indices_out("count_nonzero", out, op_count_nonzero(self, dim));
     });
 
 LS_OP(count_nonzero_dims, Tensor(const Tensor&, IntList),
@@ -104,7 +104,7 @@ LS_OP(count_nonzero_dims_out, const Tensor&(const Tensor&, IntList, const Tensor
       "count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)")
     .doc("count_nonzero, written into out.")
     .composite([](const Tensor& self, IntList dim, const Tensor& out) -> const Tensor& {
-      return clone_out(out, op_count_nonzero_dims(self, dim));
+      return clone_indices_out("count_nonzero", out, op_count_nonzero_dims(self, dim));
     });
 
 LS_OP(equal, bool(const Tensor&, const Tensor&), "equal(Tensor self, Tensor other) -> bool")

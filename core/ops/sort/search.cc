@@ -41,7 +41,7 @@ Outputs searchsorted(const Tensor& sequence, const Tensor& self, bool out_int32,
   LS_CHECK(!out_int32 || sequence.size(-1) < std::numeric_limits<int32_t>::max(), ShapeError,
            "[searchsorted] a sequence of {} elements is too long for int32 indices.",
            sequence.size(-1));
-  Outputs outputs = one(to_dims(self.sizes()), out_int32 ? DType::kI32 : DType::kI64);
+  Outputs outputs = one_of_indices(self.sizes(), out_int32 ? DType::kI32 : DType::kI64);
   if (sequence.dtype() != self.dtype()) {
     outputs.compute = common;
     outputs.cast_mask = 0b11;  // not the sorter
@@ -168,7 +168,7 @@ LS_OP(bincount_out, const Tensor&(const Tensor&, OptionalTensor, int64_t, const 
     .doc("bincount, written into out.")
     .composite([](const Tensor& self, OptionalTensor weights, int64_t minlength,
                   const Tensor& out) -> const Tensor& {
-      return clone_out(out, bincount(self, weights, minlength));
+      return clone_indices_out("bincount", out, bincount(self, weights, minlength));
     });
 
 }  // namespace lockstep

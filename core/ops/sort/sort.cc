@@ -24,7 +24,7 @@ int64_t size_at(const Tensor& tensor, int64_t dim) {
 
 Outputs values_and_indices(const Tensor& self, const Dims& sizes) {
   Outputs outputs = one(sizes, self.dtype());
-  outputs.specs.push_back(one(sizes, DType::kI64).specs[0]);
+  outputs.specs.push_back(one_of_indices(sizes).specs[0]);
   return outputs;
 }
 
@@ -192,7 +192,7 @@ LS_OP(argsort_stable_out, const Tensor&(const Tensor&, bool, int64_t, bool, cons
     .doc("argsort, written into out.")
     .composite([](const Tensor& self, bool stable, int64_t dim, bool descending,
                   const Tensor& out) -> const Tensor& {
-      return clone_out(out, op_argsort_stable(self, stable, dim, descending));
+      return clone_indices_out("argsort", out, op_argsort_stable(self, stable, dim, descending));
     });
 
 LS_OP(topk, ValuesAndIndices(const Tensor&, int64_t, int64_t, bool, bool),
