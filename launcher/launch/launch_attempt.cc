@@ -32,6 +32,8 @@ constexpr int kTimedOut = 110;  // mpirun's exit status for --timeout
 constexpr seconds kFailureToTerm(10);
 /// Time for the ranks to start after a stop request; if there are none by then, the job is ended.
 constexpr seconds kRequestWait(2);
+/// mpirun can lock itself up in its own end, after the ranks' (PMIx_server_finalize).
+constexpr seconds kRanksToEnd(10);
 constexpr milliseconds kRequestRetry(20);
 
 OutputTags tags_of(const LaunchPlan& plan) {
@@ -134,6 +136,7 @@ AttemptEnd LaunchAttempt::run() {
     wait_for_something();
     while (const int signal = signals_.take()) take_signal(signal);
     read_output();
+    watch_end();
     pollfd ended{child_->ended_fd(), POLLIN, 0};
     if (::poll(&ended, 1, 0) == 1) break;
     act_on_deadlines();
@@ -152,8 +155,9 @@ AttemptEnd LaunchAttempt::run() {
 
 void LaunchAttempt::wait_for_something() {
   std::optional<Clock::time_point> next;
-  for (const auto& each : {deadline_, start_deadline_, request_deadline_, grace_deadline_,
-                           failure_deadline_, kill_deadline_, output_.held_until()}) {
+  for (const auto& each :
+       {deadline_, start_deadline_, request_deadline_, grace_deadline_, failure_deadline_,
+        end_deadline_, kill_deadline_, output_.held_until()}) {
     if (each && (!next || *each < *next)) next = each;
   }
   int wait = -1;
@@ -179,6 +183,12 @@ void LaunchAttempt::read_output() {
     terminate();
   } else if (!failure_deadline_) {
     failure_deadline_ = Clock::now() + kFailureToTerm;
+  }
+}
+
+void LaunchAttempt::watch_end() {
+  if (!end_deadline_ && !hangs_ && !terminating_ && output_.ended_well() == plan_.ranks) {
+    end_deadline_ = Clock::now() + kRanksToEnd;
   }
 }
 
@@ -261,6 +271,12 @@ void LaunchAttempt::act_on_deadlines() {
     say("{} does not end the other ranks: ending them", name_of(plan_));
     terminate();
   }
+  // Processes that ranks have started with MPI_Comm_spawn may go on.
+  if (due(end_deadline_) && !terminating_ && descendants(launcher_).empty()) {
+    hangs_ = true;
+    say("all ranks have ended, but {} does not: ending it", name_of(plan_));
+    terminate();
+  }
   if (due(kill_deadline_)) kill();
   output_.show_what_is_due(now);
 }
@@ -310,6 +326,7 @@ int LaunchAttempt::status_of(int wait_status) const {
     if (failure->signal != 0) return 128 + failure->signal;
     if (failure->status != 0) return failure->status;
   }
+  if (hangs_) return kSuccess;
   const bool told_nothing = WIFSIGNALED(wait_status) || terminating_;
   if (told_nothing && asked_by_ == 0 && !output_.first_error_kind().empty()) {
     return exit_code_of(output_.first_error_kind());

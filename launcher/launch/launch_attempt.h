@@ -47,6 +47,8 @@ class LaunchAttempt {
  private:
   void wait_for_something();
   void read_output();
+  /// Sets the limit for the launcher's own end once all ranks have ended.
+  void watch_end();
   void take_signal(int signal);
   void act_on_deadlines();
   bool ranks_are_there() const;
@@ -77,11 +79,13 @@ class LaunchAttempt {
   bool forced_ = false;  ///< ranks that were asked to stop were ended before they had
   bool timed_out_ = false;
   bool start_failed_ = false;
+  bool hangs_ = false;  ///< the launcher did not end after its ranks had ended well
   std::optional<Clock::time_point> deadline_;        ///< deadline of --timeout
   std::optional<Clock::time_point> start_deadline_;  ///< when all ranks must run
   std::optional<Clock::time_point> request_deadline_;
   std::optional<Clock::time_point> grace_deadline_;
   std::optional<Clock::time_point> failure_deadline_;
+  std::optional<Clock::time_point> end_deadline_;  ///< when the launcher must end, as all ranks did
   std::optional<Clock::time_point> kill_deadline_;
 };
 

@@ -135,9 +135,9 @@ void LaunchOutput::follow_start(const StateLine& state) {
   if (state.registered) registered_.insert(*state.registered);
   // mpirun calls a rank that failed terminated, too, when the rest of its job ends.
   if (state.failure) failed_.insert(state.failure->rank);
-  if (state.ended && !ended_before_ && !registered_.contains(*state.ended) &&
-      !failed_.contains(*state.ended)) {
-    ended_before_ = state.ended;
+  if (state.ended && !failed_.contains(*state.ended)) {
+    ended_well_.insert(*state.ended);
+    if (!ended_before_ && !registered_.contains(*state.ended)) ended_before_ = state.ended;
   }
   if (start_is_broken_ || all_registered_ || registered_.empty() || !ended_before_) return;
   start_is_broken_ = true;

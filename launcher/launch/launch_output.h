@@ -55,6 +55,8 @@ class LaunchOutput {
   bool start_is_broken() const { return start_is_broken_; }
   /// Whether the launcher has reported that all ranks run; Open MPI 5 and Slurm never do.
   bool ranks_run() const { return ranks_run_; }
+  /// Number of ranks that the launcher has reported as ended with status 0; as above.
+  int ended_well() const { return static_cast<int>(ended_well_.size()); }
   /// The last lines of a rank, from both streams, oldest first.
   std::vector<std::string> tail(int rank) const;
   /// The rank that was first to write "...Error: ..." to its standard error, other than
@@ -95,6 +97,7 @@ class LaunchOutput {
   bool all_registered_ = false;
   std::set<int> registered_;         ///< ranks that have come to MPI_Init
   std::set<int> failed_;             ///< ranks that mpirun reported as failed
+  std::set<int> ended_well_;         ///< ranks that mpirun reported as ended with status 0
   std::optional<int> ended_before_;  ///< the first rank that ended with status 0 without
   bool start_is_broken_ = false;
   int lost_log_ = 0;

@@ -364,6 +364,29 @@ TEST_F(SupervisedAlone, ProcessesThatTheRankLeftAreKilled) {
   EXPECT_FALSE(runs(std::atoi(file_content(folder_ / "left").c_str())));
 }
 
+TEST_F(SupervisedAlone, AnMpirunThatHangsAfterItsRanksIsEnded) {
+  testing::internal::CaptureStderr();
+  SignalQueue signals;
+  const int status = supervise_launch(signals, [&](int) {
+    LaunchPlan plan;
+    plan.launcher = "Open MPI 4.1.4";
+    plan.contexts.resize(1);
+    plan.ranks = 2;
+    plan.command = {"/bin/sh", "-c",
+                    "mkfifo never; trap '' TERM\n"
+                    "says() { echo \"[vm:1] [[27,0],0] ACTIVATE $1 AT a.c:1\" >&2; }\n"
+                    "says 'JOB [27,1] STATE RUNNING'\n"
+                    "says 'PROC [[27,1],0] STATE NORMALLY TERMINATED'\n"
+                    "says 'PROC [[27,1],1] STATE NORMALLY TERMINATED'\n"
+                    "read x < never"};
+    plan.working_folder = folder_.path().string();
+    return plan;
+  });
+  const std::string errors = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(status, 0) << errors;
+  EXPECT_THAT(errors, HasSubstr("all ranks have ended, but mpirun does not: ending it"));
+}
+
 /// A machine without mpirun, where a single rank is started directly.
 class LaunchWithoutMpirun : public Program {
  protected:
