@@ -38,13 +38,17 @@ class RanksTest : public Program {
     return on_ranks(
         ranks, fmt::format("{} exec \"$0\" train run.txtpb --run-dir {} {}", first, folder, more));
   }
-  /// A shell line that runs `what` on rank 1 (process $$) once the run in folder "run" has made a
-  /// step.
-  static std::string rank_1(const std::string& what) {
+  /// A shell line that runs `what` beside rank `rank` (process $$) once the shell condition `when`
+  /// holds; not if the rank ends before.
+  static std::string beside_rank(int rank, const std::string& when, const std::string& what) {
     return fmt::format(
-        "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then (until [ -s run/metrics.jsonl ]; do sleep 0.05; "
+        "if [ $OMPI_COMM_WORLD_RANK = {} ]; then (until {}; do kill -0 $$ || exit; sleep 0.02; "
         "done; {}) & fi;",
-        what);
+        rank, when, what);
+  }
+  /// The same beside rank 1 once the run in folder "run" has made a step.
+  static std::string rank_1(const std::string& what) {
+    return beside_rank(1, "[ -s run/metrics.jsonl ]", what);
   }
 
   std::vector<double> losses(const std::string& folder) const {

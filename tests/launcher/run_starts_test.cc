@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "dist/flight/flight_log.h"
 #include "tests/launcher/ranks.h"
@@ -45,9 +44,7 @@ TEST_F(RunStarts, LogsOfOneStartBelongTogetherAndThoseOfTwoAreNotMixed) {
   EXPECT_EQ(start_of(0), start_of(2));
   const std::string first = start_of(0);
   // In the next start rank 2 dies, so that its log stays that of the first one.
-  const std::string kill_2 =
-      "if [ $OMPI_COMM_WORLD_RANK = 2 ]; then (until [ $(wc -l <run/starts.jsonl) -gt 1 ]; do "
-      "sleep 0.01; done; kill -9 $$) & fi;";
+  const std::string kill_2 = beside_rank(2, "[ $(wc -l <run/starts.jsonl) -gt 1 ]", "kill -9 $$");
   ASSERT_NE(train(3, "run", kForEver, kill_2).status, 0);
   ASSERT_TRUE(has_log(1));
   EXPECT_NE(start_of(1), first);
@@ -62,10 +59,8 @@ TEST_F(RunStarts, LogsOfOneStartBelongTogetherAndThoseOfTwoAreNotMixed) {
 
 TEST_F(RunStarts, ANewDirectoryGetsTheLogsToo) {
   const Result result = on_ranks(
-      2,
-      fmt::format("if [ $OMPI_COMM_WORLD_RANK = 1 ]; then (until [ -s runs/*/metrics.jsonl ]; do "
-                  "sleep 0.05; done; kill -9 $$) & fi; exec \"$0\" train run.txtpb {}",
-                  kForEver));
+      2, fmt::format("{} exec \"$0\" train run.txtpb {}",
+                     beside_rank(1, "[ -s runs/*/metrics.jsonl ]", "kill -9 $$"), kForEver));
   EXPECT_NE(result.status, 0);
   EXPECT_THAT(run("trace runs/*").output, StartsWith("Logs of 1 of 2 ranks; none of rank 1.\n"));
 }
@@ -106,25 +101,27 @@ TEST_F(RunStarts, LogsOfAStartThatFailsBeforeItTrainsAreNotTakenForThoseOfAnEarl
 }
 
 TEST_F(RunStarts, AStopLeavesNoLogWhicheverRankIsAskedAndWhen) {
-  // SIGTERM has a handler: before the ranks are connected.
+  const auto expect_stopped = [&](const std::string& way, const Result& result) {
+    EXPECT_EQ(result.status, 75) << way << "\n" << result.errors;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "run/flight")) << way << "\n" << result.errors;
+    std::filesystem::remove_all(folder_ / "run");
+  };
+  // SIGTERM has a handler: before the ranks are connected. mpirun itself may hang when a rank ends
+  // then (in PMIx), which launch ends.
   const std::string handled =
       "[ $((0x$(sed -n \"s/SigCgt:.//p\" /proc/$$/status) & 0x4000)) != 0 ]";
   const std::string locked = "[ -e run/run.lock ]";  // they are connected
   const std::string trains = "[ -s run/metrics.jsonl ]";
-  std::vector<std::string> ways;
-  for (const std::string& when : {handled, locked, trains}) {
-    for (const int rank : {0, 1}) {
-      ways.push_back(
-          fmt::format("if [ $OMPI_COMM_WORLD_RANK = {} ]; then (until {}; do sleep 0.01; "
-                      "done; kill -TERM $$) & fi;",
-                      rank, when));
+  for (const int rank : {0, 1}) {
+    const std::string early = beside_rank(rank, handled, "kill -TERM $$");
+    expect_stopped(early, run(fmt::format("launch -np 2 --oversubscribe --allow-run-as-root sh -c "
+                                          "'{} exec \"$0\" train run.txtpb --run-dir run {}' "
+                                          "'{}/lockstep'",
+                                          early, kForEver, LOCKSTEP_BIN_DIR)));
+    for (const std::string& when : {locked, trains}) {
+      const std::string way = beside_rank(rank, when, "kill -TERM $$");
+      expect_stopped(way, train(2, "run", kForEver, way));
     }
-  }
-  for (const std::string& way : ways) {
-    const Result result = train(2, "run", kForEver, way);
-    EXPECT_EQ(result.status, 75) << way << "\n" << result.errors;
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "run/flight")) << way << "\n" << result.errors;
-    std::filesystem::remove_all(folder_ / "run");
   }
   EXPECT_EQ(train(2, "run", "--steps 1000000 --time-limit 0.0001").status, 75);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run/flight"));

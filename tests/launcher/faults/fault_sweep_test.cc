@@ -93,6 +93,34 @@ TEST_F(FaultSweep, AResumedRunIsNotSpoiledByAnyCallThatFails) {
   sweep(file_content(folder_ / "run/model.safetensors"));
 }
 
+TEST_F(FaultSweep, ConfigsAndTextsThatCannotBeReadAreNamed) {
+  fs::create_directory(folder_ / "in");
+  put_config("in/run.txtpb");
+  put_file(folder_ / "in/text.txtpb", "data { text { path: 'in/text' held_out_bytes: 100 } }\n");
+  put_file(folder_ / "in/text", std::string(400, 'a'));
+  const std::string line = "train in/run.txtpb in/text.txtpb --run-dir run";
+  ASSERT_EQ(run(line, counting("in") + kReads).status, 0);
+  const std::string weights = file_content(folder_ / "run/model.safetensors");
+  int refused = 0;
+  for (const FileCall& call : file_calls()) {
+    const char* error = kErrors[static_cast<size_t>(call.number) % kErrors.size()];
+    const std::string what = fmt::format("{} {} {} {}", call.number, call.name, call.path, error);
+    fs::remove_all(folder_ / "run");
+    const Result result = run(line, faults("in", call.number, error) + kReads);
+    if (result.status == 0) {
+      EXPECT_EQ(file_content(folder_ / "run/model.safetensors"), weights) << what;
+      continue;
+    }
+    ++refused;
+    EXPECT_TRUE(result.status == 2 || result.status == 3) << what << ": " << result.status;
+    EXPECT_TRUE(says(result.errors, "Error: ")) << what << result.errors;
+    EXPECT_TRUE(says(result.errors, fs::path(call.path).filename().string()))
+        << what << result.errors;
+    EXPECT_FALSE(fs::exists(folder_ / "run/checkpoints")) << what;
+  }
+  EXPECT_GE(refused, 6);
+}
+
 TEST_F(FaultSweep, OldCheckpointsThatCannotBeRemovedAreNamedAndTrainingGoesOn) {
   put_config("run.txtpb", "checkpoint { every_steps: 2 keep_last: 1 }\n");
   ASSERT_EQ(train(counting("run") + kReads).status, 0);
