@@ -13,9 +13,6 @@ namespace {
 /// Range of limits that are tried.
 constexpr int64_t kLeast = int64_t{64} << 10;
 constexpr int64_t kMost = int64_t{64} << 20;
-/// Seconds per byte below which no bandwidth is printed (1 TB/s): the measurement cannot tell.
-constexpr double kLeastPerByte = 1e-12;
-
 /// Returns the limits to try, ascending: only `wanted` if it is set.
 std::vector<int64_t> candidates(int64_t wanted) {
   if (wanted > 0) return {wanted};
@@ -74,11 +71,12 @@ BucketLimits choose_worthwhile_limits(std::span<const PlannedParameter> paramete
 
 std::string describe(const BucketChoice& choice) {
   const auto mib = [](int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  return fmt::format(
-      "{} bucket{} of up to {:.3g} MiB, first {:.3g}, for a link of {:.3g} MB/s + {:.2g} ms",
-      choice.buckets, choice.buckets == 1 ? "" : "s", mib(choice.largest_bytes),
-      mib(choice.first_bytes), 1e-6 / std::max(choice.link.per_byte, kLeastPerByte),
-      (choice.link.latency + choice.link.per_operation) * 1e3);
+  std::string text = fmt::format("{} bucket{} of up to {:.3g} MiB, first {:.3g}", choice.buckets,
+                                 choice.buckets == 1 ? "" : "s", mib(choice.largest_bytes),
+                                 mib(choice.first_bytes));
+  const std::string link = describe(choice.link);
+  if (!link.empty()) text += ", for a link of " + link;
+  return text;
 }
 
 }  // namespace lockstep::dist

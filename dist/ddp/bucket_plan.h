@@ -69,6 +69,14 @@ BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
 /// Returns the bytes of a bucket that are reduced, including the gaps between its gradients.
 int64_t bucket_bytes(const Bucket& bucket, std::span<const PlannedParameter> parameters);
 
+/// What a bucket holds.
+struct BucketContent {
+  std::string first;  ///< name of the parameter that is first in it
+  std::string last;
+  int64_t parameters = 0;      ///< number of parameters
+  int64_t gradient_bytes = 0;  ///< bytes of gradients, without the gaps between them
+};
+
 /// Returns the parameters in reverse order of registration: roughly the order of backward, used
 /// until the real one has been observed.
 std::vector<uint32_t> reverse_order(size_t parameters);

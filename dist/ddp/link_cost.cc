@@ -1,5 +1,7 @@
 #include "dist/ddp/link_cost.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -59,6 +61,23 @@ struct Line {
 };
 
 }  // namespace
+
+std::string describe(const LinkCost& link) {
+  /// Seconds per byte below which the measurement cannot tell a rate (1 TB/s).
+  constexpr double kLeastPerByte = 1e-12;
+  std::string text;
+  if (link.per_byte > kLeastPerByte) {
+    const double rate = 1 / link.per_byte;
+    text = rate >= 1e9 ? fmt::format("{:.3g} GB/s", rate * 1e-9)
+                       : fmt::format("{:.3g} MB/s", rate * 1e-6);
+  }
+  const double seconds = link.latency + link.per_operation;
+  if (seconds <= 0) return text;
+  if (!text.empty()) text += " and ";
+  text += seconds < 1e-3 ? fmt::format("{:.3g} µs", seconds * 1e6)
+                         : fmt::format("{:.3g} ms", seconds * 1e3);
+  return text + " an operation";
+}
 
 LinkCost link_cost(const LinkTimes& times) {
   LS_ASSERT(times.small_count > 1 && times.large_count > 0);

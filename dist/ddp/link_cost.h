@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "dist/group/process_group.h"
 
@@ -38,6 +39,10 @@ struct LinkTimes {
   double small_cpu = 0;  ///< processor time of `small`
   double large_cpu = 0;
 };
+
+/// Returns "12.5 GB/s and 40 µs an operation", in the units that people use; without the part that
+/// the measurement could not tell.
+std::string describe(const LinkCost& link);
 
 /// Fits the cost model to measured times; no cost is negative.
 LinkCost link_cost(const LinkTimes& times);

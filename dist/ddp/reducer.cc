@@ -180,6 +180,20 @@ int64_t Reducer::bytes() const {
   return sum;
 }
 
+std::vector<BucketContent> Reducer::contents() const {
+  std::vector<BucketContent> result;
+  for (const Bucket& bucket : plan_.buckets) {
+    BucketContent& content = result.emplace_back();
+    content.first = parameters_[bucket.parameters.front()].name;
+    content.last = parameters_[bucket.parameters.back()].name;
+    content.parameters = std::ssize(bucket.parameters);
+    for (const uint32_t p : bucket.parameters) {
+      content.gradient_bytes += planned_[p].elements * planned_[p].element_bytes;
+    }
+  }
+  return result;
+}
+
 // --- a step --------------------------------------------------------------------------------------
 
 void Reducer::begin_step() {

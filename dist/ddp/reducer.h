@@ -134,6 +134,8 @@ class Reducer final : public GradientSync {
   const std::vector<Tensor>& gradients() const override { return slots_.front(); }
   Tensor blocks_of_all(const Tensor& own) override { return own; }
   const BucketPlan& plan() const { return plan_; }
+  /// What the buckets hold, in the order of the plan.
+  std::vector<BucketContent> contents() const;
   /// Whether buckets follow the order observed in the first step: from the second `begin_step` on.
   bool in_learnt_order() const { return in_learnt_order_; }
   /// The chosen bucket sizes, once they are chosen; in use from the following step on.

@@ -132,6 +132,21 @@ void largest_of(ProcessGroup& group, std::span<double> values) {
   std::copy_n(all.data<double>(), values.size(), values.begin());
 }
 
+std::vector<std::vector<double>> all_gather_values(ProcessGroup& group,
+                                                   std::span<const double> values) {
+  const auto count = static_cast<int64_t>(values.size());
+  const Tensor own = empty({count}, {DType::kF64, kCPU});
+  std::ranges::copy(values, own.data<double>());
+  const Tensor all = empty({group.size() * count}, {DType::kF64, kCPU});
+  group.all_gather(all, own).wait();
+  std::vector<std::vector<double>> result;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const double* const first = all.data<double>() + rank * count;
+    result.emplace_back(first, first + count);
+  }
+  return result;
+}
+
 void broadcast_values(ProcessGroup& group, std::span<const Tensor> tensors, int root) {
   const NoGradGuard no_grad;
   std::vector<Tensor> dense;

@@ -31,6 +31,10 @@ CollectiveOptions at_start(const ProcessGroup& group);
 /// Replaces every value by its maximum over the ranks. Collective.
 void largest_of(ProcessGroup& group, std::span<double> values);
 
+/// Returns every rank's values, by rank; all pass the same number. Collective.
+std::vector<std::vector<double>> all_gather_values(ProcessGroup& group,
+                                                   std::span<const double> values);
+
 /// Copies `tensors` of rank `root` to all ranks and waits for the result. Any strides: tensors that
 /// are not dense go through a copy. Tensors of one device are sent together. Collective.
 void broadcast_values(ProcessGroup& group, std::span<const Tensor> tensors, int root = 0);

@@ -51,8 +51,8 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-/// Runs `steps` steps, each including the work it queues, and returns the median of each time.
-StepOverlap timed_steps(train::Trainer& trainer, ProcessGroup& group, int64_t steps) {
+/// Runs `steps` steps, each including the work it queues, and returns their times.
+std::vector<StepOverlap> timed_steps(train::Trainer& trainer, ProcessGroup& group, int64_t steps) {
   std::vector<StepOverlap> all;
   const Stream stream = current_stream(trainer.device());
   trainer.step();
@@ -65,7 +65,7 @@ StepOverlap timed_steps(train::Trainer& trainer, ProcessGroup& group, int64_t st
     const double seconds = seconds_between(start, Clock::now());
     all.push_back(train::overlap_of_step(trainer.reducer()->times(), seconds));
   }
-  return train::median_step(all);
+  return all;
 }
 
 double largest(ProcessGroup& group, double value) {
@@ -129,17 +129,14 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
   while (!trainer.reducer()->is_settled()) trainer.step();
   trainer.step();
   trainer.reducer()->set_communication(false);
-  report.compute = latest_of_ranks(group, timed_steps(trainer, group, steps));
+  report.compute = latest_of_ranks(group, train::median_step(timed_steps(trainer, group, steps)));
   trainer.reducer()->set_communication(true);
   const std::vector<int64_t>& bytes = report.compute.bytes;
   const Device device = trainer.device();
   const Communication communication = communicate(group, device, bytes, steps);
   train::OverlapReport& overlap = report.overlap;
-  overlap.name = std::move(name);
-  overlap.ranks = group.size();
-  overlap.steps = steps;
-  overlap.own = timed_steps(trainer, group, steps);
-  overlap.latest = latest_of_ranks(group, overlap.own);
+  overlap = train::overlap_report(group, timed_steps(trainer, group, steps), std::move(name));
+  overlap.contents = trainer.reducer()->contents();
   overlap.alone_from = "measured: the bucket's share of all transfers without computation";
   overlap.sizes = train::sizes_of_buckets(*trainer.reducer());
   report.communication = communication.seconds;
@@ -156,11 +153,19 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
     link.seconds.push_back(communication.seconds * share);
     link.stolen_cpu.push_back(report.stolen_cpu * share);
   }
-  overlap.alone = link.seconds;
+  overlap.alone.assign(link.seconds.begin(), link.seconds.end());
   report.best = dist::best_schedule({.ready = report.compute.ready,
                                      .backward_end = report.compute.backward_end,
                                      .tail = report.compute.seconds - report.compute.backward_end},
                                     link);
+  if (report.best > overlap.step.seconds) {
+    overlap.contradiction = fmt::format(
+        "the best schedule ({:.1f} ms) is above the step ({:.1f} ms): computation ({:.1f} ms) and "
+        "communication ({:.1f} ms) were timed at other moments, when this machine was slower. "
+        "Measure again, with more --steps or fewer other programs.",
+        report.best * 1e3, overlap.step.seconds * 1e3, report.compute.seconds * 1e3,
+        report.communication * 1e3);
+  }
   overlap.more = {{"compute_ms", report.compute.seconds * 1e3},
                   {"comm_ms", report.communication * 1e3},
                   {"comm_cpu_ms", report.stolen_cpu * 1e3},
@@ -170,23 +175,25 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
 
 void print_table(const Report& report) {
   const train::OverlapReport& overlap = report.overlap;
-  const StepOverlap& own = overlap.own;
-  const double seconds = overlap.latest.seconds;
+  const StepOverlap& step = overlap.step;
   fmt::print(
       "{}: {} ranks, {:.1f} MB of gradients\n"
       "compute {:.1f} ms, communication {:.1f} ms (processor {:.1f} ms)\n"
-      "step {:.1f} ms, at best {:.1f} ms ({:.3f} of it); {:.1f} ms exposed\n"
-      "{}\n"
-      "{:>6} {:>10} {:>9} {:>9} {:>9} {:>9}  {}\n",
-      overlap.name, overlap.ranks, static_cast<double>(overlap.bytes()) * 1e-6,
+      "step {:.1f} ms, at best {:.1f} ms ({:.3f} of it); {:.1f} ms exposed: rank {}, the slowest, "
+      "in "
+      "the median of {} steps\n",
+      overlap.name, overlap.ranks, static_cast<double>(overlap.gradient_bytes()) * 1e-6,
       report.compute.seconds * 1e3, report.communication * 1e3, report.stolen_cpu * 1e3,
-      seconds * 1e3, report.best * 1e3, seconds / report.best, overlap.latest.exposed * 1e3,
-      overlap.sizes, "bucket", "bytes", "ready", "launched", "done", "exposed", "because of");
-  const std::vector<dist::Exposure> causes = overlap.causes();
-  for (size_t b = 0; b < own.bytes.size(); ++b) {
-    fmt::print("{:>6} {:>10} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}  {}\n", b, own.bytes[b],
-               own.ready[b] * 1e3, own.launched[b] * 1e3, own.done[b] * 1e3,
-               std::max(0.0, own.done[b] - own.backward_end) * 1e3, dist::name(causes[b]));
+      step.seconds * 1e3, report.best * 1e3, step.seconds / report.best, step.exposed * 1e3,
+      overlap.rank, overlap.steps);
+  if (!overlap.contradiction.empty()) fmt::print("note: {}\n", overlap.contradiction);
+  fmt::print("{}\n{:>6} {:>10} {:>9} {:>9} {:>9} {:>9}  {}\n", overlap.sizes, "bucket", "bytes",
+             "ready", "launched", "done", "exposed", "because of");
+  const std::vector<double> waits = overlap.exposed();
+  for (size_t b = 0; b < step.bytes.size(); ++b) {
+    fmt::print("{:>6} {:>10} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}  {}\n", b + 1, step.bytes[b],
+               step.ready[b] * 1e3, step.launched[b] * 1e3, step.done[b] * 1e3, waits[b] * 1e3,
+               train::cause_text(overlap, b));
   }
 }
 

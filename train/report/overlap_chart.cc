@@ -14,15 +14,17 @@
 namespace lockstep::train {
 namespace {
 
-constexpr double kOverlapWidth = 980, kOverlapRight = 150;
-constexpr double kOverlapRow = 14;  // of a bucket
-constexpr double kOverlapBar = 9;   // its height
-constexpr size_t kTopRows = 3;      // for the computation
+constexpr double kOverlapWidth = 1080, kOverlapRight = 290;
+constexpr double kOverlapRow = 16;  // of a bucket
+constexpr double kOverlapBar = 10;  // its height
+constexpr double kComputeRow = 0.9, kLinkRow = 2.3;
+constexpr size_t kTopRows = 4;  // for these two
 
 constexpr const char* kComputes = kSvgColours[2];
 constexpr const char* kUpdates = kSvgColours[3];
 constexpr const char* kHidden = kSvgColours[0];
 constexpr const char* kExposed = kSvgColours[1];
+constexpr const char* kQueued = "#bbb";
 
 struct LegendEntry {
   const char* colour;
@@ -30,8 +32,9 @@ struct LegendEntry {
 };
 constexpr std::array kLegend = {
     LegendEntry{kComputes, "forward and backward"},
-    LegendEntry{kHidden, "bucket behind backward"},
-    LegendEntry{kExposed, "waiting, and buckets after backward"},
+    LegendEntry{kQueued, "bucket waits for ranks or link"},
+    LegendEntry{kHidden, "transfer behind backward"},
+    LegendEntry{kExposed, "waiting, and transfers after backward"},
     LegendEntry{kUpdates, "optimizer"},
 };
 
@@ -48,26 +51,46 @@ class OverlapDrawing {
 
   std::string draw() {
     plot_.draw_axes("Time, ms", svg_escaped(timeline_.title));
-    bar(0.8, 0, timeline_.backward_end, 1.6, kComputes, "forward and backward");
-    bar(0.8, timeline_.backward_end, timeline_.wait_end, 1.6, kExposed, "waits");
-    bar(0.8, timeline_.wait_end, timeline_.step_end, 1.6, kUpdates, "optimizer");
-    note(0.8, fmt::format("waits {:.1f} ms", timeline_.wait_end - timeline_.backward_end));
-    for (size_t i = 0; i < timeline_.buckets.size(); ++i) {
-      const OverlapTimeline::Bucket& bucket = timeline_.buckets[i];
-      const double row = static_cast<double>(i + kTopRows) - 0.5;
-      const double hidden = std::clamp(timeline_.backward_end, bucket.ready, bucket.done);
-      const std::string title = fmt::format("{}: {:.1f} to {:.1f} ms, {}",
-                                            format_bytes(static_cast<uint64_t>(bucket.bytes)),
-                                            bucket.ready, bucket.done, bucket.cause);
-      bar(row, bucket.ready, hidden, 1, kHidden, title);
-      bar(row, hidden, bucket.done, 1, kExposed, title);
-      if (bucket.cause != "hidden") note(row, bucket.cause);
-    }
+    const double waited = timeline_.wait_end - timeline_.backward_end;
+    const double updated = timeline_.step_end - timeline_.wait_end;
+    plot_.add(
+        fmt::format(R"(<text x="{}" y="{}">{}</text>)", SvgPlot::kLeft - 40, SvgPlot::kTop - 5,
+                    fmt::format("forward and backward {:.1f} ms + waiting {:.1f} ms + "
+                                "optimizer {:.1f} ms = step {:.1f} ms",
+                                timeline_.backward_end, waited, updated, timeline_.step_end)));
+    label(kComputeRow, "compute");
+    bar(kComputeRow, 0, timeline_.backward_end, 1.3, kComputes, "forward and backward");
+    bar(kComputeRow, timeline_.backward_end, timeline_.wait_end, 1.3, kExposed, "waits");
+    bar(kComputeRow, timeline_.wait_end, timeline_.step_end, 1.3, kUpdates, "optimizer");
+    note(kComputeRow, fmt::format("waits {:.1f} ms", waited));
+    label(kLinkRow, "link");
+    for (size_t i = 0; i < timeline_.buckets.size(); ++i) draw_bucket(i);
     draw_legend();
     return plot_.finish();
   }
 
  private:
+  void draw_bucket(size_t index) {
+    const OverlapTimeline::Bucket& bucket = timeline_.buckets[index];
+    const double row = static_cast<double>(index + kTopRows) - 0.5;
+    const std::string size = format_bytes(static_cast<uint64_t>(bucket.bytes));
+    std::string title = fmt::format("bucket {}, {}", index + 1, size);
+    if (!bucket.first.empty()) title += ", " + bucket.first;
+    if (bucket.last != bucket.first) title += " to " + bucket.last;
+    title += fmt::format(": ready at {:.1f}, transfer {:.1f} to {:.1f} ms, {}", bucket.ready,
+                         bucket.begin, bucket.done, bucket.cause);
+    const double hidden = std::clamp(timeline_.backward_end, bucket.begin, bucket.done);
+    label(row, fmt::format("bucket {}", index + 1));
+    bar(row, bucket.ready, bucket.begin, 1, kQueued, title);
+    for (const auto& [at, height] : {std::pair{row, 1.0}, std::pair{kLinkRow, 1.3}}) {
+      bar(at, bucket.begin, hidden, height, kHidden, title);
+      bar(at, hidden, bucket.done, height, kExposed, title);
+    }
+    std::string text = size;
+    if (bucket.exposed > 0) text += fmt::format(", {:.1f} ms: {}", bucket.exposed, bucket.cause);
+    note(row, text);
+  }
+
   /// Below the plot, left of the axis' title.
   void draw_legend() {
     constexpr double kSwatch = 12, kGap = 18;
@@ -95,6 +118,13 @@ class OverlapDrawing {
         svg_escaped(title)));
   }
 
+  /// Left of the plot.
+  void label(double row, const std::string& text) {
+    plot_.add(fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)",
+                          SvgPlot::kLeft - 8, SvgPlot::kTop + row * kOverlapRow + 4, text));
+  }
+
+  /// Right of it.
   void note(double row, const std::string& text) {
     plot_.add(fmt::format(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", plot_.plot_right() + 8,
                           SvgPlot::kTop + row * kOverlapRow + 4, svg_escaped(text)));

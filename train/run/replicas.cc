@@ -78,9 +78,7 @@ void Replicas::announce_gather(Trainer& trainer) {
 }
 
 Tensor Replicas::announce_collect(Trainer& trainer, size_t number) {
-  if (group_ != nullptr && trainer.is_sharded()) {
-    agree({Act::kCollect, static_cast<int64_t>(number)});
-  }
+  agree({Act::kCollect, static_cast<int64_t>(number)});
   return trainer.collect_state(number);
 }
 
@@ -94,7 +92,12 @@ std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
   if (group_ == nullptr || steps.empty()) return std::nullopt;
   agree({Act::kOverlap});
   OverlapReport report = overlap_report(*group_, steps, name);
-  if (trainer.reducer() != nullptr) report.sizes = sizes_of_buckets(*trainer.reducer());
+  if (trainer.reducer() != nullptr) {
+    report.sizes = sizes_of_buckets(*trainer.reducer());
+    // The plan may have changed since the last of these steps.
+    std::vector<dist::BucketContent> contents = trainer.reducer()->contents();
+    if (contents.size() == report.step.bytes.size()) report.contents = std::move(contents);
+  }
   return report;
 }
 

@@ -36,7 +36,7 @@ class Replicas {
   void announce_state(Trainer& trainer);
   /// Trainer::gather_weights of a sharded model.
   void announce_gather(Trainer& trainer);
-  /// Trainer::collect_state.
+  /// Trainer::collect_state of a sharded model.
   Tensor announce_collect(Trainer& trainer, size_t number);
   void announce_end();
   /// Gathers from all ranks how communication overlapped with backward in the last steps

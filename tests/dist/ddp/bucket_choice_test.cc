@@ -181,8 +181,15 @@ TEST(DescribeChoice, SaysWhatPeopleAskFor) {
                       .buckets = 7,
                       .first_bytes = kMiB / 2,
                       .largest_bytes = 5 * kMiB / 2};
-  EXPECT_EQ(describe(choice),
-            "7 buckets of up to 2.5 MiB, first 0.5, for a link of 118 MB/s + 0.4 ms");
+  EXPECT_EQ(
+      describe(choice),
+      "7 buckets of up to 2.5 MiB, first 0.5, for a link of 118 MB/s and 400 µs an operation");
+  choice.link = {.per_byte = 1 / 12.5e9};
+  EXPECT_THAT(describe(choice), testing::EndsWith("for a link of 12.5 GB/s"));
+  choice.link = {.latency = 2e-3};
+  EXPECT_THAT(describe(choice), testing::EndsWith("for a link of 2 ms an operation"));
+  choice.link = {};
+  EXPECT_THAT(describe(choice), testing::EndsWith("first 0.5")) << "nothing was measured";
 }
 
 }  // namespace

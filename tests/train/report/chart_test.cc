@@ -69,6 +69,22 @@ TEST(Axis, PositionsRunFromZeroToOne) {
   EXPECT_DOUBLE_EQ(point.position(5), 0.5);
 }
 
+TEST(Axes, CoverAllCurves) {
+  const std::vector<Curve> curves = {{.name = "a", .points = {{4, 2}, {400, 1}}},
+                                     {.name = "b", .points = {{2, 3}, {90, 2.5}}}};
+  const Axes linear = axes_of(curves, false, 5, 5);
+  EXPECT_EQ(linear.x.min, 0) << "steps count from the beginning";
+  EXPECT_EQ(linear.x.max, 400);
+  EXPECT_LT(linear.y.min, 1);
+  EXPECT_GT(linear.y.min, 0.5);
+  EXPECT_GT(linear.y.max, 3);
+  EXPECT_LT(linear.y.max, 3.5);
+  const Axes logarithmic = axes_of(curves, true, 5, 5);
+  EXPECT_TRUE(logarithmic.x.logarithmic);
+  EXPECT_EQ(logarithmic.x.min, 2) << "the first step that a curve has";
+  EXPECT_EQ(logarithmic.x.max, 400);
+}
+
 TEST(LossCurves, TheLaterOfRepeatedStepsCountsAndGapsAreLeftOut) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<MetricsRecord> records = {
@@ -165,6 +181,16 @@ TEST(SvgChart, HasALineALegendAndMarksForEvaluations) {
   EXPECT_TRUE(says(svg, "#0072b2"));
   EXPECT_TRUE(says(svg, "#d55e00"));
   EXPECT_EQ(svg.find("href"), std::string::npos);
+}
+
+TEST(SvgChart, TheLegendIsAsWideAsItsLongestName) {
+  const auto width = [](const std::string& name) {
+    const std::string svg = svg_chart(loss_curves(name, 0, falling(5)), false);
+    const size_t end = svg.find("\" height=\"", svg.rfind("<rect", svg.find("fill-opacity")));
+    return std::stod(svg.substr(svg.rfind("width=\"", end) + 7));
+  };
+  EXPECT_LT(width("a"), width("a run with a long name"));
+  EXPECT_LT(width("a"), 250);
 }
 
 TEST(SvgChart, ManyStepsDoNotMakeALargeFile) {

@@ -46,6 +46,8 @@ TEST_F(MachineTest, TheTightestGroupOfVersion2Counts) {
   put("sys/fs/cgroup/jobs/cpu.max", "50000 100000\n");
   EXPECT_EQ(memory_allowed(root()), 4096000u);
   EXPECT_EQ(cores_allowed(root()), 1);
+  put("sys/fs/cgroup/jobs/memory.max", "0\n");
+  EXPECT_EQ(memory_allowed(root()), 0u) << "nothing is allowed, too, is a limit";
 }
 
 TEST_F(MachineTest, Version1AndContainersCount) {

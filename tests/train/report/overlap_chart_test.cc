@@ -13,24 +13,42 @@ namespace lockstep::train {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 OverlapTimeline timeline() {
   return {.title = "a <run>",
           .backward_end = 100,
           .wait_end = 130,
           .step_end = 150,
-          .buckets = {{.bytes = 1 << 20, .ready = 20, .done = 60, .cause = "hidden"},
-                      {.bytes = 2 << 20, .ready = 90, .done = 130, .cause = "late bucket"}}};
+          .buckets = {{.bytes = 1 << 20,
+                       .ready = 20,
+                       .begin = 30,
+                       .done = 60,
+                       .cause = "hidden",
+                       .first = "h.1.w",
+                       .last = "h.1.b"},
+                      {.bytes = 2 << 20,
+                       .ready = 90,
+                       .begin = 90,
+                       .done = 130,
+                       .exposed = 30,
+                       .cause = "late bucket"}}};
 }
 
 TEST(OverlapChart, ShowsEachBucketAndWhatExposedIt) {
   const std::string chart = overlap_chart(timeline());
-  EXPECT_THAT(chart, HasSubstr("1.0 MiB: 20.0 to 60.0 ms, hidden"));
-  EXPECT_THAT(chart, HasSubstr("2.0 MiB: 90.0 to 130.0 ms, late bucket"));
-  EXPECT_THAT(chart, HasSubstr(">late bucket</text>"));
-  EXPECT_THAT(chart, Not(HasSubstr(">hidden</text>")));
+  EXPECT_THAT(chart, HasSubstr("bucket 1, 1.0 MiB, h.1.w to h.1.b: ready at 20.0, transfer 30.0 to "
+                               "60.0 ms, hidden"));
+  EXPECT_THAT(chart,
+              HasSubstr("bucket 2, 2.0 MiB: ready at 90.0, transfer 90.0 to 130.0 ms, late"));
+  EXPECT_THAT(chart, HasSubstr(">1.0 MiB</text>"));
+  EXPECT_THAT(chart, HasSubstr(">2.0 MiB, 30.0 ms: late bucket</text>"));
   EXPECT_THAT(chart, HasSubstr("waits 30.0 ms"));
+  EXPECT_THAT(chart,
+              HasSubstr("forward and backward 100.0 ms + waiting 30.0 ms + optimizer 20.0 ms "
+                        "= step 150.0 ms"));
+  for (const char* lane : {"compute", "link", "bucket 1", "bucket 2"}) {
+    EXPECT_THAT(chart, HasSubstr(std::string(">") + lane + "</text>"));
+  }
   EXPECT_THAT(chart, HasSubstr("a &lt;run&gt;"));
 }
 
@@ -41,10 +59,11 @@ TEST(OverlapChart, TheLegendNamesEveryColourThatIsDrawn) {
   for (std::sregex_iterator each(chart.begin(), chart.end(), bar), end; each != end; ++each) {
     ((*each)[1].matched ? named : drawn).insert((*each)[2]);
   }
-  EXPECT_EQ(drawn.size(), 4U);
+  EXPECT_EQ(drawn.size(), 5U);
   EXPECT_EQ(named, drawn);
-  for (const char* text : {"forward and backward", "bucket behind backward",
-                           "waiting, and buckets after backward", "optimizer"}) {
+  for (const char* text :
+       {"forward and backward", "bucket waits for ranks or link", "transfer behind backward",
+        "waiting, and transfers after backward", "optimizer"}) {
     EXPECT_THAT(chart, HasSubstr(std::string(">") + text + "</text>"));
   }
 }

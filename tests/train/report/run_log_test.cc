@@ -59,11 +59,26 @@ TEST_F(RunLogTest, TellsTheTerminalAndBothFiles) {
   EXPECT_TRUE(says(file_content(folder_ / "terminal"), "step 1/2 | loss 2.5000"));
   EXPECT_TRUE(says(file_content(folder_ / "terminal"), "step 2: held-out loss 2.2500"));
   const std::string events = event_bytes(directory_.path());
-  for (const char* tag : {"train/loss", "train/grad_norm", "train/lr", "val/loss",
-                          "val/bits_per_byte", "perf/step_ms", "perf/tokens_per_s"}) {
-    EXPECT_TRUE(says(events, tag));
+  for (const char* tag :
+       {"train/loss", "train/grad_norm", "train/lr", "val/loss", "val/bits_per_byte",
+        "perf/step_ms", "perf/tokens_per_s", "perf/data_wait_ms", "perf/memory_peak_bytes"}) {
+    EXPECT_TRUE(says(events, tag)) << tag;
   }
-  EXPECT_EQ(events.find("perf/mfu"), events.npos);
+  for (const char* tag : {"perf/mfu", "perf/exposed_comm_ms", "perf/sent_bytes", "val/accuracy"}) {
+    EXPECT_EQ(events.find(tag), events.npos) << tag;
+  }
+}
+
+TEST_F(RunLogTest, WhatOnlySomeRunsKnowIsRecordedThere) {
+  RunLog log(directory_, terminal_, {.total_steps = 1});
+  StepReport report = logged_step(1);
+  report.exposed_comm_ms = 1.5;
+  report.sent_bytes = 100;
+  log.record(report, EvaluationReport{.step = 1, .loss = 2, .accuracy = 0.5});
+  const std::string events = event_bytes(directory_.path());
+  for (const char* tag : {"perf/exposed_comm_ms", "perf/sent_bytes", "val/accuracy"}) {
+    EXPECT_TRUE(says(events, tag)) << tag;
+  }
 }
 
 TEST_F(RunLogTest, AKnownPeakIsRecordedAsMfu) {
