@@ -368,6 +368,26 @@ TEST_F(CheckpointTest, BitwiseGoesOnFromOneThatTellsNoArithmetic) {
                    "(other instruction sets): losses may differ"));
 }
 
+TEST_F(CheckpointTest, MetricsBeyondTheFirstCheckpointsStepAreAHistory) {
+  const RunDirectory run =
+      RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kRefuse);
+  put_file(run.config(), config::to_text(tiny_run(folder_, "checkpoint { every_steps: 2 }")));
+  const auto put_steps = [&](int64_t steps) {
+    std::string lines;
+    for (int64_t step = 1; step <= steps; ++step) {
+      lines += fmt::format("{{\"step\":{},\"loss\":1}}\n", step);
+    }
+    put_file(run.metrics(), lines);
+  };
+  put_steps(2);  // stopped before the checkpoint of step 2 was written
+  require_no_history(run);
+  put_steps(3);
+  EXPECT_TRUE(says(message_of<CheckpointError>([&] { require_no_history(run); }),
+                   "one is written every 2 steps"));
+  put_file(run.config(), config::to_text(tiny_run(folder_, "checkpoint { every_steps: 0 }")));
+  require_no_history(run);
+}
+
 TEST(CheckpointManifest, IsReadBackAsItWasWritten) {
   CheckpointManifest manifest;
   manifest.lockstep_version = "1.2.3";
