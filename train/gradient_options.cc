@@ -104,11 +104,16 @@ std::vector<nn::NamedParameter> parts_of(const dist::ShardedModel& sharded) {
   return parts;
 }
 
+bool is_sharded(const config::RunConfig& config, const dist::ProcessGroup* group) {
+  return group != nullptr && group->size() > 1 &&
+         config.parallel().strategy() != config::ParallelConfig::DDP;
+}
+
 std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& config,
                                                        const StepShare& share, nn::Module& model,
                                                        dist::ProcessGroup* group) {
   const config::ParallelConfig& parallel = config.parallel();
-  if (group == nullptr || parallel.strategy() == config::ParallelConfig::DDP) return nullptr;
+  if (!is_sharded(config, group)) return nullptr;
   const std::string conflict = conflict_with_sharding(config);
   LS_CHECK(conflict.empty(), ConfigError,
            "[train] parallel.strategy: {} cannot be combined with other options of the config: {}. "
@@ -124,6 +129,9 @@ std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& 
   options.accumulates = !is_even || parallel.strategy() == config::ParallelConfig::SHARD_OPTIMIZER;
   options.uneven_passes = !is_even;
   options.prefetch_bytes = bytes_of_mib(parallel.prefetch_mib());
+  options.fill = [&model](const Tensor& parameter, const Tensor& into) {
+    model.fill_parameter(parameter, into);
+  };
   switch (parallel.strategy()) {
     case config::ParallelConfig::SHARD_GRAD_OP:
       options.strategy = dist::ShardStrategy::kShardGradOp;

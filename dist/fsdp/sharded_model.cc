@@ -143,14 +143,22 @@ void ShardedModel::add_units(const ShardableModule& root,
   }
   require_same(group_, "fully_shard", "model", text, at_start(group_));
 
+  // The parameters of one unit after the other get memory, and lose it but for this rank's part.
+  const bool are_here = std::ranges::none_of(
+      root.parameters, [](const NamedTensor& each) { return has_no_memory(each.tensor); });
+  summoned_ = are_here;
   const GradientSumOptions sums{.rows = options_.tree_leaves > 0 ? stack_depth(options_.leaves) : 1,
                                 .tree_leaves = options_.tree_leaves,
                                 .average = options_.average};
   for (auto& [module, own] : lists) {
-    units_.push_back(
-        std::make_unique<Unit>(UnitValues(module->name, std::move(own), first.options(),
-                                          group_.rank(), group_.size(), keeps_whole()),
-                               sums));
+    units_.push_back(std::make_unique<Unit>(
+        UnitValues(module->name, std::move(own), first.options(), group_.rank(), group_.size(),
+                   keeps_whole(), options_.fill),
+        sums));
+    if (!are_here) {
+      units_.back()->values.mark_changed();
+      units_.back()->values.release();
+    }
     watch(static_cast<uint32_t>(units_.size() - 1), *module);
   }
 }
@@ -276,7 +284,26 @@ int64_t ShardedModel::gradient_bytes() const {
 }
 
 void ShardedModel::mark_changed() {
-  for (const auto& unit : units_) unit->values.mark_changed();
+  for (const auto& unit : units_) {
+    unit->values.mark_changed();
+    unit->values.values_given();
+  }
+}
+
+std::vector<ShardRun> ShardedModel::runs(int rank) const {
+  const NoGradGuard no_grad;
+  std::vector<ShardRun> result;
+  for (const auto& unit : units_) {
+    const UnitValues& values = unit->values;
+    for (const ShardSlice& each : values.layout().slices(rank)) {
+      ShardRun run{values.parameters()[each.parameter], each.first, each.end, {}};
+      if (rank == group_.rank()) {
+        run.values = slice(values.shard(), 0, each.offset, each.offset + each.size());
+      }
+      result.push_back(std::move(run));
+    }
+  }
+  return result;
 }
 
 // --- one tensor at a time ------------------------------------------------------------------------

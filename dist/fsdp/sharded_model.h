@@ -52,6 +52,10 @@ struct ShardOptions {
   bool uneven_passes = false;
   /// Parameters that are left as they are, without gradients of the model's.
   std::vector<Tensor> ignored;
+  /// Gives parameters without memory their first values, the same on all ranks: one unit after the
+  /// other, each whole for a moment, so that no rank ever holds the whole model. Where it is empty
+  /// such parameters have to be filled through `runs` before the first forward.
+  FillParameter fill;
 };
 
 /// Reductions that may be under way when the next begins: their arenas are memory of whole units.
@@ -67,6 +71,14 @@ struct ShardableModule {
   std::function<std::function<void()>(std::function<void()> before,
                                       std::function<void(std::span<const Tensor>)> after)>
       watch;
+};
+
+/// A run of elements of one of the model's parameters that one rank keeps.
+struct ShardRun {
+  NamedTensor parameter;
+  int64_t first = 0;  ///< elements `first` to `end` - 1 of the flattened parameter
+  int64_t end = 0;
+  Tensor values;  ///< [end - first], part of this rank's shard; undefined for another rank's run
 };
 
 /// Training of a model whose parameters, gradients and optimizer state are spread over the ranks of
@@ -94,7 +106,8 @@ class ShardedModel final : public GradientSync {
  public:
   /// `units` in the order of forward, `root` with the parameters of all. Collective. Leaves the
   /// parameters summoned, each rank with the values that it had: `release_full_parameters(true)`
-  /// makes of each rank's part of them its shard. Throws MismatchError on all ranks if names,
+  /// makes of each rank's part of them its shard. If any has no memory, all are sharded at once
+  /// instead (ShardOptions::fill). Throws MismatchError on all ranks if names,
   /// shapes, units or options differ, ShapeError, DTypeError and DeviceError for parameters that
   /// cannot be sharded.
   ShardedModel(ShardableModule root, std::vector<ShardableModule> units, ProcessGroup& group,
@@ -135,6 +148,9 @@ class ShardedModel final : public GradientSync {
   };
   [[nodiscard]] NoSync no_sync() { return NoSync(*this); }
 
+  /// Frees what forwards without a backward have left gathered, after an evaluation.
+  void end_forwards();
+
   /// Gathers all parameters and keeps them until `release_full_parameters`, to be read, saved, or
   /// changed in place (alike on all ranks). Collective; not during a step.
   void summon_full_parameters();
@@ -153,8 +169,11 @@ class ShardedModel final : public GradientSync {
   /// Copies the parts of `whole`, which rank `root` gives, to the ranks' `parts`. Collective.
   void distribute_parts(size_t number, const Tensor& whole, const std::vector<Tensor>& parts,
                         int root = 0) const;
+  /// What rank `rank` keeps of all parameters, frozen ones included. Values may be written to this
+  /// rank's while parameters are not summoned; call `mark_changed` on all ranks afterwards.
+  std::vector<ShardRun> runs(int rank) const;
   /// Call it when parts were changed otherwise than by an optimizer between `finish` and the next
-  /// forward.
+  /// forward. Parameters that had no values have them from now on.
   void mark_changed();
 
   const StepTimes& times() const override { return times_; }
@@ -208,6 +227,7 @@ class ShardedModel final : public GradientSync {
   void after_backward();
 
   void begin_forward();
+  void check_have_values() const;
   void start_gather(uint32_t unit);
   void record(uint32_t unit);
   enum class Direction : int8_t { kNone, kForward, kBackward };

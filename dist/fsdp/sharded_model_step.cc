@@ -26,6 +26,7 @@ void ShardedModel::begin_step() {
            "[fully_shard] begin_step: expected a call between backwards, got one inside of one.");
   LS_CHECK(!summoned_, DistError,
            "[fully_shard] begin_step: expected release_full_parameters() before it.");
+  check_have_values();
   for (const auto& unit : units_) {
     unit->gradients.finish();
     unit->gradients.begin_step();
@@ -95,10 +96,28 @@ bool ShardedModel::reduces_now() const {
 
 // --- forward -------------------------------------------------------------------------------------
 
+void ShardedModel::check_have_values() const {
+  for (const auto& unit : units_) {
+    const size_t first = unit->values.first_without_values();
+    const std::vector<NamedTensor>& parameters = unit->values.parameters();
+    if (first == parameters.size()) continue;
+    throw DistError(fmt::format(
+        "[fully_shard] parameter {} {} has no values yet: expected ShardOptions::fill, or runs() "
+        "to be filled and mark_changed(), before the first forward.",
+        parameters[first].name, parameters[first].tensor.shape()));
+  }
+}
+
 void ShardedModel::begin_forward() {
+  check_have_values();
   position_ = 0;
   gathered_.clear();
   // What an earlier forward without a backward has left may be out of date.
+  for (const auto& unit : units_) unit->values.release();
+}
+
+void ShardedModel::end_forwards() {
+  if (summoned_) return;
   for (const auto& unit : units_) unit->values.release();
 }
 

@@ -38,8 +38,15 @@ std::string why_away(const std::string& unit, const std::string& parameter) {
 
 }  // namespace
 
+bool has_no_memory(const Tensor& parameter) {
+  const Storage& storage = *parameter.storage();
+  return parameter.numel() > 0 && !storage.owns_memory() && storage.parent() == nullptr &&
+         storage.data() == nullptr;
+}
+
 UnitValues::UnitValues(std::string name, std::vector<NamedTensor> parameters,
-                       const TensorOptions& options, int rank, int ranks, bool stays_whole)
+                       const TensorOptions& options, int rank, int ranks, bool stays_whole,
+                       const FillParameter& fill)
     : name_(std::move(name)),
       parameters_(std::move(parameters)),
       layout_(elements_of(parameters_), ranks),
@@ -51,11 +58,23 @@ UnitValues::UnitValues(std::string name, std::vector<NamedTensor> parameters,
   for (uint32_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i].tensor;
     const int64_t first = layout_.offset(i);
-    slice(arena_, 0, first, first + parameter.numel()).copy_(parameter.detach().view({-1}));
+    const Tensor place = slice(arena_, 0, first, first + parameter.numel());
+    if (!has_no_memory(parameter)) {
+      place.copy_(parameter.detach().view({-1}));
+    } else if (fill) {
+      fill(parameter, window_like(arena_, first, parameter));
+    } else {
+      place.zero_();
+      without_values_.push_back(i);
+    }
     move_into(parameter, arena_, first);
     why_away_.push_back(why_away(name_, parameters_[i].name));
   }
   shard_ = stays_whole_ ? own_part() : own_part().clone();
+}
+
+size_t UnitValues::first_without_values() const {
+  return without_values_.empty() ? parameters_.size() : without_values_.front();
 }
 
 Tensor UnitValues::own_part() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,13 @@
 #include "dist/group/process_group.h"
 
 namespace lockstep::dist {
+
+/// Whether a parameter has elements and no memory for them, such as one whose values are to be
+/// written once it is sharded.
+bool has_no_memory(const Tensor& parameter);
+
+/// Writes the first values of a parameter without memory to `into`, a tensor of its shape.
+using FillParameter = std::function<void(const Tensor& parameter, const Tensor& into)>;
 
 /// The values of the parameters of one unit: this rank's shard of their arena at all times, and the
 /// whole arena while they are used.
@@ -19,14 +27,19 @@ class UnitValues {
  public:
   /// Moves the parameters' values into an arena and this rank's part of it into the shard; they are
   /// gathered then, with this rank's values. With `stays_whole` the arena is never freed and the
-  /// shard is part of it. They must be dense, with memory, and of `options` (checked by the
-  /// caller). Tensors that share a parameter's memory keep the old memory, without later changes.
+  /// shard is part of it. They must be dense and of `options` (checked by the caller); those
+  /// without memory get what `fill` writes, or zeros if there is none. Tensors that share a
+  /// parameter's memory keep the old memory, without later changes.
   UnitValues(std::string name, std::vector<NamedTensor> parameters, const TensorOptions& options,
-             int rank, int ranks, bool stays_whole);
+             int rank, int ranks, bool stays_whole, const FillParameter& fill = {});
 
   const std::string& name() const { return name_; }
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   const ShardLayout& layout() const { return layout_; }
+  /// Index of the first parameter that was given no values, or the number of parameters.
+  size_t first_without_values() const;
+  /// Says that all parameters have values now: they were written to the shards.
+  void values_given() { without_values_.clear(); }
   /// This rank's part of the arena, [shard_elements()], which the optimizer changes.
   const Tensor& shard() const { return shard_; }
   /// Bytes of the arena.
@@ -56,7 +69,8 @@ class UnitValues {
 
   const std::string name_;
   const std::vector<NamedTensor> parameters_;
-  std::vector<std::string> why_away_;  ///< by parameter: what its use says while it is released
+  std::vector<size_t> without_values_;  ///< indices of parameters
+  std::vector<std::string> why_away_;   ///< by parameter: what its use says while it is released
   const ShardLayout layout_;
   const int rank_;
   const bool stays_whole_;

@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "core/tensor/allocator.h"
 #include "tests/core/expect_error.h"
 #include "tests/train/rank_runs.h"
+#include "train/run/plan.h"
+#include "train/weights/hugging_face_folder.h"
 
 namespace lockstep::train {
 namespace {
@@ -131,6 +134,69 @@ TEST(Sharding, ARunEndsWithTheWeightsOfOneRank) {
     const TemporaryDirectory run;
     rethrow_first(run_on_ranks(tiny_run(run, bitwise(strategy, more)), run, 3));
     EXPECT_TRUE(weights_of(run) == weights_of(plain)) << strategy;
+  }
+}
+
+TEST(Sharding, EachRankReadsItsPartsOfWeightFilesAndCheckpoints) {
+  const TemporaryDirectory folder;
+  const config::RunConfig first = tiny_run(folder, "seed: 5 model { gpt2 { width: 64 } }");
+  const auto saved = build_model(first);
+  save_hugging_face(*saved, folder / "weights", 20000, DType::kBF16);
+  const std::string more = "model { weights: \"" + (folder / "weights").string() +
+                           "\" gpt2 { width: 64 } } train { batch_size: 8 micro_batch_size: 1 "
+                           "steps: 4 } checkpoint { every_steps: 2 }";
+  const TemporaryDirectory plain;
+  rethrow_first(run_on_ranks(tiny_run(plain, bitwise("DDP", more)), plain, 1));
+  for (const char* strategy : kStrategies) {
+    const TemporaryDirectory run;
+    std::atomic<int> asked = 0;
+    (void)run_on_ranks(tiny_run(run, bitwise(strategy, more)), run, 3,
+                       [&] { return ++asked >= 3; });
+    rethrow_first(run_on_ranks(tiny_run(run, bitwise(strategy, more)), run, 2));
+    EXPECT_TRUE(weights_of(run) == weights_of(plain)) << strategy;
+  }
+}
+
+TEST(Sharding, DamagedInitialWeightsAreRefused) {
+  const TemporaryDirectory folder;
+  const config::RunConfig first = tiny_run(folder, "seed: 5 train { steps: 1 }");
+  rethrow_first(run_on_ranks(first, folder, 1));
+  std::fstream file(folder / "run" / "model.safetensors",
+                    std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-3, std::ios::end);
+  file.put('x');
+  file.close();
+  const TemporaryDirectory run;
+  const std::string more = "model { weights: \"" + (folder / "run").string() + "\" }";
+  const auto errors =
+      run_on_ranks(tiny_run(run, more + " parallel { strategy: FULL_SHARD }"), run, 2);
+  expect_error<CheckpointError>([&] { std::rethrow_exception(errors[0]); },
+                                "is not what was written");
+}
+
+TEST(Sharding, NoRankHoldsAWholeModelWhileARunStartsTrainsEvaluatesAndSaves) {
+  // All ranks share this process's memory. A rank's state is four times its part of the weights.
+  const TemporaryDirectory folder;
+  const std::string more =
+      "parallel { strategy: FULL_SHARD } model { gpt2 { layers: 16 width: 128 } checkpoint_every: "
+      "1 } train { "
+      "batch_size: 4 micro_batch_size: 1 steps: 4 eval_every: 2 eval_batches: 2 sample_every: 3 "
+      "sample_bytes: 4 } checkpoint { every_steps: 2 }";
+  const config::RunConfig config = tiny_run(folder, more);
+  const int64_t whole = plan_run(tiny_run(folder, more), 1).parameter_bytes;
+  constexpr int kRanks = 4;
+  Allocator& memory = allocator(kCPU);
+  std::atomic<int> asked = 0;
+  for (const bool resumes : {false, true}) {
+    const int64_t before = memory.stats().allocated;
+    memory.reset_peak();
+    const auto errors =
+        run_on_ranks(config, folder, kRanks, [&] { return !resumes && ++asked >= 3; });
+    if (resumes) rethrow_first(errors);
+    const int64_t peak = memory.stats().peak_allocated - before;
+    // Weights of all ranks alone would be 4, as would be the state of all.
+    EXPECT_LT(static_cast<double>(peak), 6.0 * static_cast<double>(whole)) << resumes;
+    EXPECT_GT(static_cast<double>(peak), 4.0 * static_cast<double>(whole)) << resumes;
   }
 }
 
