@@ -1,11 +1,15 @@
 #include "train/gradient_options.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "configs/run.pb.h"
 #include "core/base/check.h"
 #include "dist/ddp/power_sgd.h"
 #include "dist/fsdp/fully_shard.h"
+#include "dist/group/agreement.h"
+#include "dist/rendezvous/socket.h"
 #include "nn/block_model.h"
 #include "train/optimizer/early_update.h"
 
@@ -52,6 +56,39 @@ dist::ReducerOptions reducer_options(const config::RunConfig& config, const Step
   options.leaves = {share.first_leaf, share.first_leaf + share.leaves};
   options.tree_leaves = tree_leaves(config, group);
   return options;
+}
+
+/// Number of consecutive ranks of a host, the same on all hosts.
+int64_t ranks_of_host(dist::ProcessGroup& group) {
+  const std::vector<std::string> hosts =
+      dist::all_gather_texts(group, dist::host_name(), dist::at_start(group));
+  const auto end = std::ranges::find_if(hosts, [&](const auto& each) { return each != hosts[0]; });
+  const auto count = static_cast<size_t>(end - hosts.begin());
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    LS_CHECK(
+        hosts[i] == hosts[i / count * count] && hosts.size() % count == 0, ConfigError,
+        "[train] parallel.shard_size: ranks are not divided equally over hosts, one host after "
+        "the other: {} has {} of them, and rank {} is on {}. Set the number of ranks that "
+        "keep a model together.",
+        hosts[0], count, i, hosts[i]);
+  }
+  return static_cast<int64_t>(count);
+}
+
+/// ShardOptions::shard_size of a run.
+int shard_size(const config::RunConfig& config, dist::ProcessGroup& group) {
+  const int64_t given = config.parallel().shard_size();
+  if (config.parallel().strategy() != config::ParallelConfig::HYBRID_SHARD) {
+    LS_CHECK(given == 0, ConfigError,
+             "[train] parallel.shard_size: expected it with HYBRID_SHARD alone, got {} with {}.",
+             given, config::ParallelConfig::Strategy_Name(config.parallel().strategy()));
+    return 0;
+  }
+  const int64_t size = given > 0 ? given : ranks_of_host(group);
+  LS_CHECK(group.size() % size == 0, ConfigError,
+           "[train] parallel.shard_size: expected a divisor of the {} ranks, got {}.", group.size(),
+           size);
+  return static_cast<int>(size);
 }
 
 /// Why the config's other options do not go with a model that is spread over the ranks; empty if
@@ -132,7 +169,11 @@ std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& 
   options.fill = [&model](const Tensor& parameter, const Tensor& into) {
     model.fill_parameter(parameter, into);
   };
+  options.shard_size = shard_size(config, *group);
   switch (parallel.strategy()) {
+    case config::ParallelConfig::HYBRID_SHARD:
+      options.strategy = dist::ShardStrategy::kHybridShard;
+      break;
     case config::ParallelConfig::SHARD_GRAD_OP:
       options.strategy = dist::ShardStrategy::kShardGradOp;
       break;

@@ -28,10 +28,17 @@ enum class ShardStrategy : uint8_t {
   /// Optimizer state; parameters stay on every rank, gradients until the step's last backward. The
   /// updated parameters are gathered while the next forward runs (ZeRO-1).
   kShardOptimizer,
+  /// As kFullShard within groups of ShardOptions::shard_size ranks; the groups are replicas of each
+  /// other. Parameters are gathered within a group alone, and the sums of each part go between the
+  /// groups.
+  kHybridShard,
 };
 
 struct ShardOptions {
   ShardStrategy strategy = ShardStrategy::kFullShard;
+  /// With kHybridShard: ranks of a group, which keep a whole model together. Groups are consecutive
+  /// ranks; the number of ranks must be a multiple.
+  int shard_size = 0;
   /// Bytes of parameters that may be gathered before they are needed. The next unit is gathered
   /// ahead whatever its size.
   int64_t prefetch_bytes = 0;
@@ -190,6 +197,8 @@ class ShardedModel final : public GradientSync {
   bool gathers_each_pass() const { return !keeps_whole(); }
   /// Number of units, the root included.
   size_t unit_count() const { return units_.size(); }
+  /// Number of ranks that keep a whole model together.
+  int shard_size() const { return shards_->size(); }
 
  private:
   struct Unit {
@@ -208,6 +217,11 @@ class ShardedModel final : public GradientSync {
     uint32_t index = 0;  ///< within the unit
   };
 
+  void make_groups(int size);
+  /// The rank of `shards_` that keeps what `rank` of all ranks keeps.
+  int shard_rank(int rank) const { return rank % shards_->size(); }
+  SumGroups sum_groups() { return {&group_, shards_, replicas_.get()}; }
+  void drain();
   void add_units(const ShardableModule& root, const std::vector<ShardableModule>& modules);
   void watch(uint32_t unit, const ShardableModule& module);
   void list_parts(const std::vector<NamedTensor>& parameters);
@@ -243,6 +257,9 @@ class ShardedModel final : public GradientSync {
   bool keeps_whole() const { return options_.strategy == ShardStrategy::kShardOptimizer; }
 
   ProcessGroup& group_;
+  ProcessGroup* shards_ = nullptr;            ///< ranks with different parts
+  std::unique_ptr<ProcessGroup> own_shards_;  ///< shards_ where it is not group_
+  std::unique_ptr<ProcessGroup> replicas_;    ///< ranks with the same part, if there are more
   std::unique_ptr<ProcessGroup> gathers_;  ///< apart from sums, so that neither waits for the other
   const ShardOptions options_;
   Device device_;
@@ -274,7 +291,13 @@ class ShardedModel final : public GradientSync {
   int64_t last_joins_ = 0;
   bool last_backward_ = false;
   int no_sync_ = 0;
-  std::deque<Work> in_flight_;         ///< reductions that may still run
+  /// A reduction that may still run.
+  struct InFlight {
+    uint32_t unit = 0;
+    Work work;
+    bool is_last = false;  ///< of the unit in this step, as far as was announced
+  };
+  std::deque<InFlight> in_flight_;
   size_t reductions_ = 0;              ///< in the backward in progress
   bool accumulated_ = false;           ///< a gradient came in the backward in progress
   std::weak_ptr<const bool> running_;  ///< expires with the backward in progress

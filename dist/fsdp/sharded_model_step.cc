@@ -73,8 +73,9 @@ void ShardedModel::finish() {
     const bool has_none = gradients.trained() > 0 && !gradients.has_sums();
     if (gradients.has_gradients() || has_none) reduce_complete(i);
   }
+  while (!in_flight_.empty()) drain();
+  for (const auto& unit : units_) unit->gradients.begin_replica_sums(sum_groups());
   for (const auto& unit : units_) unit->gradients.finish();
-  in_flight_.clear();
   times_.all_reduced({});
   mark_changed();
 }
@@ -167,7 +168,9 @@ void ShardedModel::after_forward(uint32_t unit, std::span<const Tensor> outputs)
     if (unit == kRoot) units_[unit]->gradients.prepare();
   }
   if (summoned_ || unit == kRoot || is_in_backward()) return;
-  if (!records || options_.strategy == ShardStrategy::kFullShard) units_[unit]->values.release();
+  const bool gathers_again = options_.strategy == ShardStrategy::kFullShard ||
+                             options_.strategy == ShardStrategy::kHybridShard;
+  if (!records || gathers_again) units_[unit]->values.release();
 }
 
 void ShardedModel::use(uint32_t unit, Direction ahead) {
@@ -246,19 +249,26 @@ void ShardedModel::gradient_arrived(uint32_t index, uint32_t parameter) {
   if (all_trained && !summoned_) unit.values.release();
 }
 
+/// Waits for the oldest reduction. After the last of a step the sums go on to the other replicas.
+void ShardedModel::drain() {
+  const InFlight oldest = in_flight_.front();
+  in_flight_.pop_front();
+  oldest.work.wait();
+  if (oldest.is_last) units_[oldest.unit]->gradients.begin_replica_sums(sum_groups());
+}
+
 void ShardedModel::reduce(uint32_t index) {
   UnitGradients& gradients = units_[index]->gradients;
   // Another rank may have a pass left, which needs this rank before its reductions.
   while (!options_.uneven_passes && in_flight_.size() >= kReductionsUnderWay) {
-    in_flight_.front().wait();
-    in_flight_.pop_front();
+    drain();
   }
   // With several backwards in a step the times are those of the last.
   const size_t number = std::min(reductions_++, units_.size() - 1);
   times_.bucket_ready(number, gradients.bytes());
   times_.bucket_launched(number);
-  Work work = gradients.reduce(group_, last_row_, last_joins_);
-  in_flight_.push_back(work);
+  Work work = gradients.reduce(sum_groups(), last_row_, last_joins_);
+  in_flight_.push_back({index, work, last_backward_});
   times_.bucket_under_way(number, std::move(work));
 }
 

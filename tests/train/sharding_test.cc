@@ -45,6 +45,55 @@ TEST(Sharding, StrategyAndNumberOfRanksChangeNoBitWithBitwise) {
   }
 }
 
+/// Numbers of ranks, and of those that keep a model together.
+const std::pair<int, int> kHybrids[] = {{4, 2}, {6, 2}, {6, 3}, {8, 2}, {8, 4}, {4, 4}, {3, 1}};
+
+std::string hybrid(int shard_size, const std::string& more) {
+  return "reproducibility: BITWISE parallel { strategy: HYBRID_SHARD shard_size: " +
+         std::to_string(shard_size) + " } " + more;
+}
+
+TEST(Sharding, GroupsOfRanksThatAreReplicasChangeNoBitWithBitwise) {
+  const TemporaryDirectory folder;
+  for (const char* more : bitwise_runs_and(
+           {"train { batch_size: 8 micro_batch_size: 1 } model { llama { vocab_size: 300 "
+            "context_length: 16 layers: 2 heads: 2 kv_heads: 1 width: 64 } }"})) {
+    const Trace one = trace(tiny_run(folder, bitwise("DDP", more)), 4);
+    for (const auto& [ranks, size] : kHybrids) {
+      for (const Trace& each : traces(tiny_run(folder, hybrid(size, more)), ranks, 4)) {
+        EXPECT_EQ(each, one) << more << ", " << ranks << " ranks in groups of " << size;
+      }
+    }
+  }
+}
+
+TEST(Sharding, GroupsOnADeviceWithStreamsHaveTheBitsOfTheCpu) {
+  const TemporaryDirectory folder;
+  const std::string more = "train { batch_size: 8 micro_batch_size: 1 }";
+  const Trace one = trace(tiny_run(folder, bitwise("DDP", more)), 4);
+  for (const Trace& each :
+       traces(tiny_run(folder, hybrid(2, more + " device: \"host:0\"")), 4, 4)) {
+    EXPECT_EQ(each, one);
+  }
+}
+
+TEST(Sharding, GroupsThatDoNotDivideTheRanksAreRefused) {
+  const TemporaryDirectory folder;
+  for (const auto& [text, named] :
+       {std::pair("parallel { strategy: HYBRID_SHARD shard_size: 2 }", "divisor of the 3 ranks"),
+        std::pair("parallel { strategy: FULL_SHARD shard_size: 3 }", "with HYBRID_SHARD alone")}) {
+    const config::RunConfig config =
+        tiny_run(folder, std::string(text) + " train { batch_size: 9 }");
+    const auto errors = dist::run_thread_ranks(3, [&](dist::ProcessGroup& group) {
+      Trainer trainer = Trainer::create(config, build_task(config), &group);
+    });
+    for (const std::exception_ptr& error : errors) {
+      expect_error<ConfigError>([&] { std::rethrow_exception(error); }, "parallel.shard_size",
+                                named);
+    }
+  }
+}
+
 TEST(Sharding, OnADeviceWithStreamsTheBitsAreThoseOfTheCpu) {
   const TemporaryDirectory folder;
   const std::string more = "train { batch_size: 8 micro_batch_size: 1 }";
@@ -67,7 +116,8 @@ TEST(Sharding, WithoutBitwiseLossesAreThoseOfOneRankButForRounding) {
         "train { batch_size: 8 micro_batch_size: 1 } model { gpt2 { dropout: 0 } } precision: "
         "F16_MIXED"}) {
     const Trace one = trace(tiny_run(folder, more), 5);
-    for (const char* strategy : kStrategies) {
+    for (const char* strategy :
+         {"FULL_SHARD", "SHARD_GRAD_OP", "SHARD_OPTIMIZER", "HYBRID_SHARD shard_size: 2"}) {
       const std::string text = std::string("parallel { strategy: ") + strategy + " } " + more;
       for (const int ranks : {2, 4}) {
         const std::vector<Trace> all = traces(tiny_run(folder, text), ranks, 5);
@@ -106,18 +156,20 @@ TEST(Sharding, EvaluationsBetweenStepsChangeNothing) {
 
 TEST(Sharding, ARunGoesOnWithAnotherStrategyAndOnAnotherNumberOfRanks) {
   const std::string more =
-      "train { batch_size: 8 micro_batch_size: 1 steps: 9 } checkpoint { every_steps: 2 }";
+      "train { batch_size: 8 micro_batch_size: 1 steps: 13 } checkpoint { every_steps: 2 }";
   const TemporaryDirectory whole;
   rethrow_first(run_on_ranks(tiny_run(whole, bitwise("DDP", more)), whole, 2));
   const std::string expected = weights_of(whole);
   ASSERT_FALSE(expected.empty());
 
   const TemporaryDirectory parts;
-  for (const auto& [strategy, ranks] : {std::pair("FULL_SHARD", 4), std::pair("SHARD_GRAD_OP", 3),
-                                        std::pair("SHARD_OPTIMIZER", 2)}) {
+  for (const auto& [text, ranks] :
+       {std::pair(bitwise("FULL_SHARD", more), 4), std::pair(hybrid(2, more), 6),
+        std::pair(bitwise("SHARD_GRAD_OP", more), 3), std::pair(hybrid(4, more), 8),
+        std::pair(bitwise("SHARD_OPTIMIZER", more), 2)}) {
     std::atomic<int> asked = 0;
-    const auto errors = run_on_ranks(tiny_run(parts, bitwise(strategy, more)), parts, ranks,
-                                     [&] { return ++asked >= 3; });
+    const auto errors =
+        run_on_ranks(tiny_run(parts, text), parts, ranks, [&] { return ++asked >= 3; });
     expect_error<DataError>([&] { std::rethrow_exception(errors[0]); }, "stopped");
   }
   rethrow_first(run_on_ranks(tiny_run(parts, bitwise("DDP", more)), parts, 1));

@@ -95,7 +95,8 @@ Sent sent_by(const dist::PlanningGroup& group) {
   const auto of = [&](dist::OpKind kind) { return static_cast<int64_t>(group.bytes_sent(kind)); };
   return {.all_reduce = of(dist::OpKind::kAllReduce),
           .all_gather = of(dist::OpKind::kAllGather),
-          .reduce_scatter = of(dist::OpKind::kReduceScatter)};
+          .reduce_scatter = of(dist::OpKind::kReduceScatter),
+          .all_to_all = of(dist::OpKind::kAllToAll)};
 }
 
 /// What a step of all micro-batches sends, where one of those planned took `before` to `after`.
@@ -103,7 +104,8 @@ Sent in_a_step(const Sent& after, const Sent& before, const dist::ShardedModel& 
                const RunPlan& plan) {
   Sent step{.all_reduce = after.all_reduce - before.all_reduce,
             .all_gather = after.all_gather - before.all_gather,
-            .reduce_scatter = after.reduce_scatter - before.reduce_scatter};
+            .reduce_scatter = after.reduce_scatter - before.reduce_scatter,
+            .all_to_all = after.all_to_all - before.all_to_all};
   const int64_t passes = plan.leaves * planned_micro_batches(plan);
   if (sharded.gathers_each_pass()) step.all_gather = step.all_gather / passes * plan.micro_batches;
   if (!sharded.accumulates()) {

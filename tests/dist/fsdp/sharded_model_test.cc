@@ -119,6 +119,45 @@ TEST(ShardedModel, GradientsHaveTheBitsOfOneTreeOfLeaves) {
   for (const auto& each : seen) EXPECT_EQ(each, seen.front());
 }
 
+TEST(ShardedModel, ReplicasOfShardsTrainAsOneRankDoes) {
+  const SmallNet alone;
+  for (int step = 0; step < 3; ++step) {
+    alone.zero_grad();
+    for (int rank = 0; rank < 6; ++rank) alone.loss(6 * step + rank).backward();
+    const NoGradGuard no_grad;
+    for (const Tensor& each : alone.parameters()) sub_(each, each.grad(), 0.1);
+  }
+  for (const int size : {1, 2, 3, 6}) {
+    all_ranks(6, [&](ProcessGroup& group) {
+      SmallNet net;
+      const auto sharded =
+          fully_shard(net, group, {.strategy = ShardStrategy::kHybridShard, .shard_size = size});
+      EXPECT_EQ(sharded->shard_size(), size);
+      for (int step = 0; step < 3; ++step) {
+        run_step(*sharded, net, 6 * step + group.rank());
+        descend(*sharded);
+      }
+      sharded->mark_changed();
+      sharded->summon_full_parameters();
+      const std::vector<Tensor> expected = alone.parameters(), got = net.parameters();
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const std::vector<float> a = values_of(expected[i]), b = values_of(got[i]);
+        for (size_t k = 0; k < a.size(); ++k) ASSERT_NEAR(a[k], b[k], 1e-5);
+      }
+    });
+  }
+}
+
+TEST(ShardedModel, ReplicasThatDoNotDivideTheRanksAreRefused) {
+  const auto errors = run_thread_ranks(3, [](ProcessGroup& group) {
+    SmallNet net;
+    fully_shard(net, group, {.strategy = ShardStrategy::kHybridShard, .shard_size = 2});
+  });
+  for (const std::exception_ptr& error : errors) {
+    EXPECT_THAT(text_of(error), HasSubstr("expected a divisor of the 3 ranks"));
+  }
+}
+
 TEST(ShardedModel, BackwardsOfAStepAddUpWithAndWithoutCommunication) {
   all_ranks(2, [](ProcessGroup& group) {
     SmallNet net;
