@@ -12,6 +12,7 @@
 #include "dist/rendezvous/socket.h"
 #include "nn/block_model.h"
 #include "train/optimizer/early_update.h"
+#include "train/precision.h"
 
 namespace lockstep::train {
 
@@ -91,12 +92,29 @@ int shard_size(const config::RunConfig& config, dist::ProcessGroup& group) {
   return static_cast<int>(size);
 }
 
+/// ShardOptions::gather_dtype of a run.
+std::optional<DType> gather_dtype(const config::RunConfig& config) {
+  if (config.parallel().gather_dtype() != config::ParallelConfig::AUTOCAST) return std::nullopt;
+  switch (precision_of(config)) {
+    case Precision::kBF16Mixed:
+      return DType::kBF16;
+    case Precision::kF16Mixed:
+      return DType::kF16;
+    case Precision::kF32:
+      break;
+  }
+  return std::nullopt;
+}
+
 /// Why the config's other options do not go with a model that is spread over the ranks; empty if
 /// they do.
 std::string conflict_with_sharding(const config::RunConfig& config) {
   if (config.parallel().communication_hook_case() !=
       config::ParallelConfig::COMMUNICATION_HOOK_NOT_SET) {
     return "a communication hook compresses sums that every rank gets whole";
+  }
+  if (config.parallel().bf16_reduce() && config.reproducibility() == config::BITWISE) {
+    return "parallel.bf16_reduce rounds gradients, which reproducibility BITWISE does not allow";
   }
   if (config.optimizer().has_muon()) {
     return "optimizer.muon needs whole matrices, of which a rank has parts";
@@ -170,6 +188,8 @@ std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& 
     model.fill_parameter(parameter, into);
   };
   options.shard_size = shard_size(config, *group);
+  options.gather_dtype = gather_dtype(config);
+  if (parallel.bf16_reduce()) options.reduce_dtype = DType::kBF16;
   switch (parallel.strategy()) {
     case config::ParallelConfig::HYBRID_SHARD:
       options.strategy = dist::ShardStrategy::kHybridShard;

@@ -400,13 +400,14 @@ std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {
 std::string Trainer::sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop) {
   give_up_next();
   if (sharded_ == nullptr) return task_->sample_text(bytes, seed, stop);
+  sharded_->gather_casts(false);  // tokens are computed without autocast
   const std::string text = task_->sample_text(bytes, seed, [&] {
     // Every rank runs as many forwards as the others.
     const Tensor stops = full({1}, group_->rank() == 0 && stop && stop() ? 1 : 0, DType::kI64);
     group_->broadcast(stops, 0).wait();
     return stops.item<int64_t>() != 0;
   });
-  sharded_->end_forwards();
+  sharded_->gather_casts(true);
   return text;
 }
 

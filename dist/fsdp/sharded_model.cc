@@ -34,6 +34,10 @@ const char* name(ShardStrategy strategy) {
   return "";
 }
 
+std::string_view name(const std::optional<DType>& dtype) {
+  return dtype ? lockstep::name(*dtype) : "the parameters' dtype";
+}
+
 void check_options(const ShardOptions& options, const ProcessGroup& group) {
   LS_CHECK(options.prefetch_bytes >= 0, DistError,
            "[fully_shard] prefetch_bytes: expected at least 0, got {}.", options.prefetch_bytes);
@@ -46,6 +50,10 @@ void check_options(const ShardOptions& options, const ProcessGroup& group) {
            "[fully_shard] shard_size: expected a divisor of the {} ranks, which form groups of so "
            "many, got {}.",
            group.size(), options.shard_size);
+  LS_CHECK(
+      !options.reduce_dtype || options.tree_leaves == 0, DistError,
+      "[fully_shard] reduce_dtype: sums over leaves keep the bits of one rank, which a narrower "
+      "dtype on the way would change. Leave one of them out.");
   LS_CHECK(options.tree_leaves == 0 || !options.average, DistError,
            "[fully_shard] average: a sum over leaves is divided by what the leaves are of, not by "
            "the number of ranks. Divide it by the number of samples.");
@@ -164,15 +172,24 @@ void ShardedModel::add_units(const ShardableModule& root,
     }
     if (!own.empty()) lists.emplace_back(&module, std::move(own));
   }
+  if (options_.gather_dtype) {
+    // Vectors first: they are gathered as they are, matrices as casts.
+    for (size_t i = 1; i < lists.size(); ++i) {
+      std::ranges::stable_partition(lists[i].second,
+                                    [](const NamedTensor& each) { return each.tensor.dim() < 2; });
+    }
+  }
   for (const NamedTensor& each : root.parameters) {
     if (taken.contains(each.tensor.impl()) || is_ignored(each.tensor, options_)) continue;
     lists[0].second.push_back(each);
   }
 
   const int shard_size = options_.shard_size > 0 ? options_.shard_size : group_.size();
-  std::string text =
-      fmt::format("strategy {}\nranks of a shard {}\nleaves {}\naverage {}\n",
-                  name(options_.strategy), shard_size, options_.tree_leaves, options_.average);
+  std::string text = fmt::format(
+      "strategy {}\nranks of a shard {}\nleaves {}\naverage {}\n"
+      "gathered in {}\nsent in {}\n",
+      name(options_.strategy), shard_size, options_.tree_leaves, options_.average,
+      name(options_.gather_dtype), name(options_.reduce_dtype));
   for (const auto& [module, own] : lists) {
     for (const NamedTensor& each : own) check_parameter(each, first, group_);
     text += fmt::format("unit \"{}\"\n{}", module->name, description(own));
@@ -186,12 +203,16 @@ void ShardedModel::add_units(const ShardableModule& root,
   summoned_ = are_here;
   const GradientSumOptions sums{.rows = options_.tree_leaves > 0 ? stack_depth(options_.leaves) : 1,
                                 .tree_leaves = options_.tree_leaves,
-                                .average = options_.average};
+                                .average = options_.average,
+                                .send_dtype = options_.reduce_dtype};
   for (auto& [module, own] : lists) {
-    units_.push_back(std::make_unique<Unit>(
-        UnitValues(module->name, std::move(own), first.options(), shards_->rank(), shards_->size(),
-                   keeps_whole(), options_.fill),
-        sums));
+    UnitValuesOptions how{.tensors = first.options(),
+                          .rank = shards_->rank(),
+                          .ranks = shards_->size(),
+                          .stays_whole = keeps_whole(),
+                          .fill = options_.fill};
+    if (!units_.empty()) how.gather_dtype = options_.gather_dtype;
+    units_.push_back(std::make_unique<Unit>(module->name, std::move(own), how, sums));
     if (!are_here) {
       units_.back()->values.mark_changed();
       units_.back()->values.release();
@@ -287,7 +308,10 @@ Tensor ShardedModel::blocks_of_all(const Tensor& own) {
 // --- all parameters at once ----------------------------------------------------------------------
 
 void ShardedModel::summon_full_parameters() {
-  for (const auto& unit : units_) unit->values.start_gather(*gathers_);
+  for (const auto& unit : units_) {
+    if (unit->values.gathers_casts()) unit->values.release();
+    unit->values.start_gather(*gathers_, /*as_they_are=*/true);
+  }
   for (const auto& unit : units_) unit->values.finish_gather();
   summoned_ = true;
 }

@@ -47,6 +47,15 @@ struct ShardOptions {
   /// As in ReducerOptions: above 0, sums are those of one rank, bit for bit. The gradients of all
   /// units stay on every rank until the step's last backward then.
   int64_t tree_leaves = 0;
+  /// With autocast to this dtype around all forwards: the matrices of units other than the root are
+  /// cast once, gathered in it, and taken by autocast as its casts, the same bits as its own. Half
+  /// the bytes on the way and while gathered; gathered matrices cannot be read otherwise. No effect
+  /// with kShardOptimizer. Units whose vectors do not fit in one rank's part are gathered as they
+  /// are.
+  std::optional<DType> gather_dtype;
+  /// The dtype in which gradients are sent to the ranks that keep their sums; sums are added up in
+  /// the parameters'. Not with tree_leaves.
+  std::optional<DType> reduce_dtype;
   /// Divides the sums by the number of ranks. Not with tree_leaves.
   bool average = false;
   /// Gradients are added up on each rank, at the price of memory for all of them, until the
@@ -158,6 +167,10 @@ class ShardedModel final : public GradientSync {
   /// Frees what forwards without a backward have left gathered, after an evaluation.
   void end_forwards();
 
+  /// Whether units are gathered as casts (ShardOptions::gather_dtype), as at first. Turned off
+  /// around forwards without autocast. Not during a step; the same on all ranks.
+  void gather_casts(bool on);
+
   /// Gathers all parameters and keeps them until `release_full_parameters`, to be read, saved, or
   /// changed in place (alike on all ranks). Collective; not during a step.
   void summon_full_parameters();
@@ -202,8 +215,9 @@ class ShardedModel final : public GradientSync {
 
  private:
   struct Unit {
-    Unit(UnitValues unit_values, const GradientSumOptions& options)
-        : values(std::move(unit_values)),
+    Unit(std::string name, std::vector<NamedTensor> parameters, const UnitValuesOptions& how,
+         const GradientSumOptions& options)
+        : values(std::move(name), std::move(parameters), how),
           gradients(values.parameters(), values.layout(), options) {}
 
     UnitValues values;
@@ -284,6 +298,7 @@ class ShardedModel final : public GradientSync {
   size_t position_ = 0;             ///< in order_, of the forward in progress
   std::vector<uint32_t> gathered_;  ///< units in the order of gathers since the last forward began
   bool summoned_ = true;
+  bool gathers_casts_ = true;
   LeafStack stack_;
   int64_t next_leaf_ = 0;
   bool in_leaf_ = false;

@@ -122,8 +122,13 @@ void ShardedModel::end_forwards() {
   for (const auto& unit : units_) unit->values.release();
 }
 
+void ShardedModel::gather_casts(bool on) {
+  end_forwards();
+  gathers_casts_ = on;
+}
+
 void ShardedModel::start_gather(uint32_t unit) {
-  if (units_[unit]->values.start_gather(*gathers_)) gathered_.push_back(unit);
+  if (units_[unit]->values.start_gather(*gathers_, !gathers_casts_)) gathered_.push_back(unit);
 }
 
 void ShardedModel::pass_without_samples() {

@@ -140,12 +140,16 @@ Work UnitGradients::reduce(const SumGroups& groups, int64_t row, int64_t joins) 
   drop_places();
   join(row, joins);
   Pending next;
-  if (has_sums_) next.more = empty(sums_.sizes(), sums_.options());
-  const Tensor& output = has_sums_ ? next.more : sums_;
+  next.is_first = !has_sums_;
+  if (has_sums_ || options_.send_dtype) {
+    next.more = empty(sums_.sizes(), {options_.send_dtype.value_or(sums_.dtype()), sums_.device()});
+  }
+  const Tensor& output = next.more.defined() ? next.more : sums_;
   const Tensor arena = std::exchange(arena_, {});
   const Tensor sums = slice(arena, 0, 0, row + 1 - joins);
   if (options_.tree_leaves == 0) {
-    next.work = groups.shards->reduce_scatter(output, select(arena, 0, 0),
+    const Tensor sent = select(arena, 0, 0);
+    next.work = groups.shards->reduce_scatter(output, sent.to(output.dtype()),
                                               sum_of_ranks(groups.all->size(), options_.average));
   } else if (groups.replicas == nullptr) {
     next.work = groups.shards->tree_reduce_scatter(output, sums, options_.tree_leaves);
@@ -162,7 +166,8 @@ void UnitGradients::begin_replica_sums(const SumGroups& groups) {
   const NoGradGuard no_grad;
   finish_shard_sums();
   if (options_.tree_leaves == 0) {
-    replica_sums_ = groups.replicas->all_reduce(sums_);
+    sent_sums_ = options_.send_dtype ? sums_.to(*options_.send_dtype) : sums_;
+    replica_sums_ = groups.replicas->all_reduce(sent_sums_);
     return;
   }
   // What the ranks of `shards` have of the tree, joined as far as its subtrees go.
@@ -189,13 +194,18 @@ void UnitGradients::begin_replica_sums(const SumGroups& groups) {
 void UnitGradients::finish() {
   const NoGradGuard no_grad;
   finish_shard_sums();
-  if (replica_sums_) replica_sums_->wait();
+  if (!replica_sums_) return;
+  replica_sums_->wait();
+  if (options_.send_dtype && sent_sums_.defined()) sums_.copy_(sent_sums_);
+  sent_sums_ = {};
 }
 
 void UnitGradients::finish_shard_sums() {
   for (; !pending_.empty(); pending_.pop_front()) {
     pending_.front().work.wait();
-    if (pending_.front().more.defined()) sums_.add_(pending_.front().more);
+    const Pending& next = pending_.front();
+    if (!next.more.defined()) continue;
+    next.is_first ? sums_.copy_(next.more) : sums_.add_(next.more);
   }
 }
 

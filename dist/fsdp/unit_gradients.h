@@ -19,6 +19,8 @@ struct GradientSumOptions {
   int64_t tree_leaves = 0;
   /// As in ReducerOptions.
   bool average = false;
+  /// The dtype in which gradients are sent, if another than the parameters'. Not with tree_leaves.
+  std::optional<DType> send_dtype;
 };
 
 /// The ranks that gradients are summed over. With replicas the ranks come in groups of equal size,
@@ -87,7 +89,8 @@ class UnitGradients {
 
   struct Pending {
     Work work;
-    Tensor more;  ///< to be added to the sums; undefined for the first of a step
+    Tensor more;           ///< to be added to the sums; undefined where it was written to them
+    bool is_first = true;  ///< of a step
   };
   Work exchange_subtrees(const SumGroups& groups, const Tensor& sums);
   void finish_shard_sums();
@@ -108,6 +111,7 @@ class UnitGradients {
   /// `shards`, in the order of leaves, [subtrees, shard_elements()].
   Tensor subtrees_;
   std::optional<Work> replica_sums_;  ///< begun in this step
+  Tensor sent_sums_;                  ///< with a send_dtype: what the replicas add
 };
 
 }  // namespace lockstep::dist

@@ -77,6 +77,67 @@ TEST(Sharding, GroupsOnADeviceWithStreamsHaveTheBitsOfTheCpu) {
   }
 }
 
+/// A model of which each of up to 6 ranks keeps more than a block's vectors.
+std::string mixed(const std::string& train = "", int vocabulary = 300) {
+  return "precision: BF16_MIXED train { batch_size: 8 micro_batch_size: 1 " + train +
+         " } model { checkpoint_every: 1 llama { vocab_size: " + std::to_string(vocabulary) +
+         " context_length: 16 layers: 3 heads: 2 kv_heads: 1 width: 64 hidden_width: 192 } } ";
+}
+
+TEST(Sharding, GatheringTheCastsOfAutocastChangesNoBitAndSendsHalf) {
+  const TemporaryDirectory folder;
+  const Trace one = trace(tiny_run(folder, bitwise("DDP", mixed())), 4);
+  const auto sent = [&](const std::string& text) {
+    return trained_on_ranks(tiny_run(folder, text), 2, [](Trainer& trainer) {
+      (void)trainer.evaluate(1);
+      trainer.step();
+      return trainer.step().sent_bytes;
+    })[1];
+  };
+  for (const char* strategy : {"FULL_SHARD", "SHARD_GRAD_OP"}) {
+    for (const int ranks : {2, 3, 4, 6}) {
+      for (const Trace& each : traces(tiny_run(folder, bitwise(strategy, mixed())), ranks, 4)) {
+        EXPECT_EQ(each, one) << strategy << ", " << ranks << " ranks";
+      }
+    }
+    const std::string text = std::string("parallel { strategy: ") + strategy;
+    const auto in_half = static_cast<double>(sent(text + " } " + mixed()));
+    const auto whole = static_cast<double>(sent(text + " gather_dtype: PARAMETER } " + mixed()));
+    EXPECT_LT(in_half, 0.85 * whole) << strategy;
+  }
+  for (const Trace& each : traces(tiny_run(folder, hybrid(2, mixed())), 4, 4)) EXPECT_EQ(each, one);
+}
+
+TEST(Sharding, GatheredCastsAreEvaluatedSampledAndResumed) {
+  const std::string config = mixed("steps: 6 eval_every: 2 sample_every: 3 sample_bytes: 8", 256) +
+                             "checkpoint { every_steps: 2 }";
+  const TemporaryDirectory plain;
+  rethrow_first(run_on_ranks(tiny_run(plain, bitwise("DDP", config)), plain, 1));
+  const TemporaryDirectory run;
+  std::atomic<int> asked = 0;
+  (void)run_on_ranks(tiny_run(run, bitwise("FULL_SHARD", config)), run, 2,
+                     [&] { return ++asked >= 3; });
+  rethrow_first(run_on_ranks(tiny_run(run, bitwise("FULL_SHARD", config)), run, 3));
+  EXPECT_TRUE(weights_of(run) == weights_of(plain));
+}
+
+TEST(Sharding, GradientsSentInBf16GiveLossesThatDifferByRounding) {
+  const TemporaryDirectory folder;
+  const std::string more =
+      "train { batch_size: 8 micro_batch_size: 1 } model { gpt2 { dropout: 0 } }";
+  const Trace one = trace(tiny_run(folder, more), 5);
+  for (const char* strategy :
+       {"FULL_SHARD", "SHARD_GRAD_OP", "SHARD_OPTIMIZER", "HYBRID_SHARD shard_size: 2"}) {
+    const std::string text =
+        std::string("parallel { bf16_reduce: true strategy: ") + strategy + " } " + more;
+    for (const Trace& each : traces(tiny_run(folder, text), 4, 5)) {
+      for (size_t step = 0; step < one.losses.size(); ++step) {
+        EXPECT_NEAR(each.losses[step], one.losses[step], 2e-2) << strategy;
+      }
+    }
+  }
+}
+
 TEST(Sharding, GroupsThatDoNotDivideTheRanksAreRefused) {
   const TemporaryDirectory folder;
   for (const auto& [text, named] :
@@ -259,6 +320,8 @@ TEST(Sharding, OptionsOfDataParallelTrainingAreRefusedByName) {
         std::pair("parallel { strategy: FULL_SHARD } optimizer { optimizer_in_backward: true "
                   "clip_grad_norm: 0 }",
                   "optimizer_in_backward"),
+        std::pair("parallel { strategy: FULL_SHARD bf16_reduce: true } reproducibility: BITWISE",
+                  "bf16_reduce"),
         std::pair("parallel { strategy: SHARD_OPTIMIZER } optimizer { muon {} }", "muon")}) {
     const config::RunConfig config = tiny_run(folder, more);
     const auto errors = dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {

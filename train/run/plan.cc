@@ -96,7 +96,8 @@ Sent sent_by(const dist::PlanningGroup& group) {
   return {.all_reduce = of(dist::OpKind::kAllReduce),
           .all_gather = of(dist::OpKind::kAllGather),
           .reduce_scatter = of(dist::OpKind::kReduceScatter),
-          .all_to_all = of(dist::OpKind::kAllToAll)};
+          .all_to_all = of(dist::OpKind::kAllToAll),
+          .broadcast = of(dist::OpKind::kBroadcast)};
 }
 
 /// What a step of all micro-batches sends, where one of those planned took `before` to `after`.
@@ -105,9 +106,13 @@ Sent in_a_step(const Sent& after, const Sent& before, const dist::ShardedModel& 
   Sent step{.all_reduce = after.all_reduce - before.all_reduce,
             .all_gather = after.all_gather - before.all_gather,
             .reduce_scatter = after.reduce_scatter - before.reduce_scatter,
-            .all_to_all = after.all_to_all - before.all_to_all};
+            .all_to_all = after.all_to_all - before.all_to_all,
+            .broadcast = after.broadcast - before.broadcast};
   const int64_t passes = plan.leaves * planned_micro_batches(plan);
-  if (sharded.gathers_each_pass()) step.all_gather = step.all_gather / passes * plan.micro_batches;
+  if (sharded.gathers_each_pass()) {
+    step.all_gather = step.all_gather / passes * plan.micro_batches;
+    step.broadcast = step.broadcast / passes * plan.micro_batches;
+  }
   if (!sharded.accumulates()) {
     step.reduce_scatter = step.reduce_scatter / passes * plan.micro_batches;
   }

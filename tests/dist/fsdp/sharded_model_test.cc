@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/autocast.h"
 #include "core/device/copies.h"
 #include "core/tensor/allocator.h"
 #include "dist/fsdp/fully_shard.h"
@@ -146,6 +147,41 @@ TEST(ShardedModel, ReplicasOfShardsTrainAsOneRankDoes) {
       }
     });
   }
+}
+
+TEST(ShardedModel, GatheredCastsAreThoseOfAutocast) {
+  for (const ShardStrategy strategy : {ShardStrategy::kFullShard, ShardStrategy::kShardGradOp}) {
+    all_ranks(2, [&](ProcessGroup& group) {
+      SmallNet whole, cast;
+      const auto expected = fully_shard(whole, group, {.strategy = strategy});
+      const auto sharded =
+          fully_shard(cast, group, {.strategy = strategy, .gather_dtype = DType::kBF16});
+      for (int step = 0; step < 3; ++step) {
+        const AutocastGuard region(DeviceType::kCPU);
+        run_step(*expected, whole, 2 * step + group.rank());
+        run_step(*sharded, cast, 2 * step + group.rank());
+        EXPECT_EQ(whole_gradients(*sharded), whole_gradients(*expected));
+        descend(*expected);
+        descend(*sharded);
+      }
+      sharded->summon_full_parameters();
+      const std::vector<float> weight = values_of(cast.blocks[1]->weight);
+      expected->summon_full_parameters();
+      EXPECT_EQ(weight, values_of(whole.blocks[1]->weight));
+    });
+  }
+}
+
+TEST(ShardedModel, AMatrixThatIsGatheredAsACastIsNamedWhereItIsReadOtherwise) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group, {.gather_dtype = DType::kBF16});
+    const NoGradGuard no_grad;
+    expect_error<DeviceError>([&] { (void)net.loss(0).item<float>(); }, "blocks.0.weight",
+                              "gather_dtype");
+    sharded->gather_casts(false);
+    (void)net.loss(0).item<float>();
+  });
 }
 
 TEST(ShardedModel, ReplicasThatDoNotDivideTheRanksAreRefused) {

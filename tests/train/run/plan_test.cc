@@ -280,7 +280,7 @@ TEST(Plan, BytesThatRanksSendAreThoseOfTheRun) {
   for (const auto& [strategy, ranks] :
        {std::pair("DDP", 2), std::pair("FULL_SHARD", 2), std::pair("SHARD_GRAD_OP", 2),
         std::pair("SHARD_OPTIMIZER", 2), std::pair("HYBRID_SHARD shard_size: 2", 4)}) {
-    for (const char* more : {"", "reproducibility: BITWISE"}) {
+    for (const char* more : {"", "reproducibility: BITWISE", "precision: BF16_MIXED"}) {
       const config::RunConfig config = tiny_run(
           folder, fmt::format("parallel {{ strategy: {} }} train {{ batch_size: 8 "
                               "micro_batch_size: 2 leaves: 4 }} model {{ gpt2 {{ width: 64 "
