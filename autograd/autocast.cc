@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "autograd/grad_mode.h"
+#include "autograd/meta.h"
 #include "core/base/check.h"
 #include "core/dispatch/dispatcher.h"
+#include "core/dispatch/mode.h"
 #include "core/dispatch/value_tensors.h"
 #include "core/ops/factory/copy.h"
 
@@ -71,15 +73,47 @@ bool is_worth_keeping(const Tensor& tensor, DType dtype) {
          dtype != DType::kF32 && tensor.requires_grad() && tensor.is_leaf() && !tensor.is_view();
 }
 
+/// Takes the place of the kernel of one cast: gives the values that were prepared.
+class PreparedValues final : public DispatchMode {
+ public:
+  explicit PreparedValues(const Tensor& values) : values_(values) {}
+
+  void call(const Operator&, KeySet, Stack& stack) override {
+    // A tensor of its own for each call, with the history of that call.
+    Tensor result(make_ref<TensorImpl>(values_.storage(), values_.sizes(), values_.strides(),
+                                       values_.storage_offset(), values_.dtype()));
+    stack.results().push_back(Value(std::move(result)));
+  }
+
+ private:
+  const Tensor& values_;
+};
+
+/// Whether the storage has not been left without memory; on meta, whether it would not be.
+bool has_memory(const Storage& storage) {
+  return storage.owns_memory() || storage.parent() != nullptr || storage.data() != nullptr;
+}
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+  const Meta* const meta = find_meta(tensor);
+  const Tensor prepared = meta == nullptr ? Tensor() : meta->prepared_cast;
+  if (!prepared.defined() || prepared.dtype() != dtype || !has_memory(*prepared.storage())) {
+    return to(tensor, dtype);
+  }
+  PreparedValues values(prepared);
+  const ModeGuard instead_of_the_kernel(values);
+  return to(tensor, dtype);
+}
+
 Tensor cast(const Tensor& tensor, DType dtype) {
-  if (!is_worth_keeping(tensor, dtype)) return to(tensor, dtype);
+  if (!is_worth_keeping(tensor, dtype)) return converted(tensor, dtype);
   const CastKey key{tensor.impl(), dtype, is_grad_enabled(), is_inference_mode_enabled()};
   CastCache& cache = cast_cache();
   const auto found = cache.find(key);
   if (found != cache.end() && found->second.version == tensor.version()) {
     return found->second.result;
   }
-  Tensor result = to(tensor, dtype);
+  Tensor result = converted(tensor, dtype);
   cache.insert_or_assign(key, KeptCast{tensor, result, tensor.version()});
   return result;
 }
@@ -187,6 +221,18 @@ AutocastStateGuard::~AutocastStateGuard() {
 
 AutocastGuard::AutocastGuard(DeviceType type, bool enabled, DType dtype, bool cache_enabled)
     : state_(with(type, enabled, dtype, cache_enabled)) {}
+
+void set_prepared_cast(const Tensor& weight, const Tensor& cast) {
+  if (cast.defined()) {
+    LS_CHECK(same(cast.sizes(), weight.sizes()) && cast.is_contiguous(), ShapeError,
+             "[autocast] a prepared cast: expected a dense tensor of sizes {}, got {}.",
+             weight.shape(), cast.shape());
+    LS_CHECK(is_floating(cast.dtype()) && cast.device() == weight.device(), DTypeError,
+             "[autocast] a prepared cast: expected a floating dtype on {}, got {}.",
+             to_string(weight.device()), to_string(cast));
+  }
+  meta_of(*weight.impl()).prepared_cast = cast;
+}
 
 void clear_autocast_cache() noexcept { cast_cache().clear(); }
 

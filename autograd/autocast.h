@@ -2,6 +2,7 @@
 
 #include "core/base/scoped_value.h"
 #include "core/dispatch/autocast_state.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
 
@@ -41,6 +42,13 @@ class AutocastGuard {
  private:
   AutocastStateGuard state_;
 };
+
+/// Gives the leaf `weight` a cast that is computed elsewhere: a dense tensor of its sizes and
+/// device in another dtype. While `cast` has memory, autocast takes its values instead of casting
+/// `weight`, which need have no memory then; gradients reach `weight` as through a cast. Whoever
+/// changes the values bumps the versions of both. An undefined tensor removes it. Throws ShapeError
+/// or DTypeError for tensors that do not fit.
+void set_prepared_cast(const Tensor& weight, const Tensor& cast);
 
 /// Clears this thread's cache of cast weights. The end of the outermost region does that too; a
 /// weight that was changed in place is cast again without it.

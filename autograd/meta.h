@@ -13,6 +13,7 @@ struct Meta final : AutogradMeta, Pooled<Meta> {
   Ref<Node> grad_fn;  ///< empty for a leaf
   Ref<AccumulateGrad>
       accumulator;            ///< sink of a leaf that requires grad; lives as long as the leaf
+  Tensor prepared_cast;       ///< of a leaf (set_prepared_cast), if any
   Tensor destination;         ///< memory for a leaf's gradient (set_grad_destination), if any
   uint32_t output_nr = 0;     ///< which result of grad_fn this tensor is
   uint32_t view_version = 0;  ///< of a view: storage version for which grad_fn is valid

@@ -58,6 +58,8 @@ void print_json(const config::RunConfig& config, const train::RunPlan& plan,
       .add("all_reduce_bytes", plan.communication.all_reduce)
       .add("all_gather_bytes", plan.communication.all_gather)
       .add("reduce_scatter_bytes", plan.communication.reduce_scatter)
+      .add("all_to_all_bytes", plan.communication.all_to_all)
+      .add("broadcast_bytes", plan.communication.broadcast)
       .add("checkpoint_bytes", plan.checkpoint_bytes);
   if (room.bytes != UINT64_MAX) {
     line.add("allowed_bytes", room.bytes)
@@ -121,6 +123,8 @@ void print_text(const config::RunConfig& config, const train::RunPlan& plan,
     if (sent.all_reduce > 0) print_bytes("all_reduce", sent.all_reduce);
     if (sent.all_gather > 0) print_bytes("all_gather", sent.all_gather);
     if (sent.reduce_scatter > 0) print_bytes("reduce_sc.", sent.reduce_scatter);
+    if (sent.all_to_all > 0) print_bytes("all_to_all", sent.all_to_all);
+    if (sent.broadcast > 0) print_bytes("broadcast", sent.broadcast);
   }
   fmt::print("on disk:\n");
   print_bytes("a checkpoint", plan.checkpoint_bytes);

@@ -144,6 +144,7 @@ int lead_training(const TrainOptions& options, const config::RunConfig& config,
                                              .stop = stop,
                                              .waiting_for = waiting_for,
                                              .time_limit = parse_duration(options.time_limit),
+                                             .final_sample = is_text,
                                              .before_step = [&](int64_t step) {
                                                if (recorder) recorder->mark_step(step);
                                              }});
@@ -165,7 +166,9 @@ int lead_training(const TrainOptions& options, const config::RunConfig& config,
   int lost = write_log(stdout, run_report(run, summary));
   const std::string sample =
       in_haste ? ""
-               : run.trainer().task().sample_text(config.train().sample_bytes(), config.seed());
+      : run.trainer().is_sharded()
+          ? summary.sample.value_or("")
+          : run.trainer().sample_text(config.train().sample_bytes(), config.seed());
   if (const int error = write_log(stdout, sample_report(sample, directory)); lost == 0) {
     lost = error;
   }

@@ -15,9 +15,9 @@ namespace lockstep::nn {
 namespace {
 
 Tensor kaiming_normal(int64_t in, int64_t out, int64_t kernel) {
-  Tensor weight = empty({out, in, kernel, kernel});
-  normal_(weight, 0.0, std::sqrt(2.0 / static_cast<double>(out * kernel * kernel)));
-  return weight;
+  const double deviation = std::sqrt(2.0 / static_cast<double>(out * kernel * kernel));
+  return initial_values({out, in, kernel, kernel},
+                        [deviation](const Tensor& into) { normal_(into, 0.0, deviation); });
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ Tensor kaiming_normal(int64_t in, int64_t out, int64_t kernel) {
 Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, Conv2dOptions options)
     : weight(register_parameter("weight", kaiming_normal(in / options.groups, out, kernel))),
       options_(options) {
-  if (options.bias) bias = register_parameter("bias", zeros({out}));
+  if (options.bias) bias = register_parameter("bias", initial_values({out}, fill_with(0)));
 }
 
 Tensor Conv2d::forward(const Tensor& x) const {
@@ -38,8 +38,8 @@ Tensor Conv2d::forward(const Tensor& x) const {
 }
 
 BatchNorm2d::BatchNorm2d(int64_t width, double epsilon, double momentum)
-    : weight(register_parameter("weight", ones({width}))),
-      bias(register_parameter("bias", zeros({width}))),
+    : weight(register_parameter("weight", initial_values({width}, fill_with(1)))),
+      bias(register_parameter("bias", initial_values({width}, fill_with(0)))),
       running_mean(register_buffer("running_mean", zeros({width}))),
       running_var(register_buffer("running_var", ones({width}))),
       num_batches_tracked(register_buffer("num_batches_tracked", zeros({}, DType::kI64))),

@@ -13,17 +13,13 @@ namespace lockstep::nn {
 namespace {
 
 Tensor normal(IntList sizes, Init init) {
-  Tensor weight = empty(sizes);
-  normal_(weight, 0.0, init.deviation);
-  return weight;
+  return initial_values(sizes, [init](const Tensor& into) { normal_(into, 0.0, init.deviation); });
 }
 
 /// A parameter of a linear layer with `in` inputs, uniform within +-1 / sqrt(in).
 Tensor uniform(IntList sizes, int64_t in) {
-  Tensor weight = empty(sizes);
   const double bound = 1 / std::sqrt(static_cast<double>(in));
-  uniform_(weight, -bound, bound);
-  return weight;
+  return initial_values(sizes, [bound](const Tensor& into) { uniform_(into, -bound, bound); });
 }
 
 /// The dtype in which products read what is computed of x.
@@ -43,7 +39,8 @@ Linear::Linear(int64_t in, int64_t out, bool with_bias, Init init)
     : weight(register_parameter("weight",
                                 init.uniform ? uniform({out, in}, in) : normal({out, in}, init))) {
   if (!with_bias) return;
-  bias = register_parameter("bias", init.uniform ? uniform({out}, in) : zeros({out}));
+  bias = register_parameter(
+      "bias", init.uniform ? uniform({out}, in) : initial_values({out}, fill_with(0)));
 }
 
 Tensor Linear::forward(const Tensor& x) const {
@@ -76,8 +73,8 @@ Tensor Embedding::forward(const Tensor& ids) const {
 }
 
 LayerNorm::LayerNorm(int64_t width, double epsilon)
-    : weight(register_parameter("weight", ones({width}))),
-      bias(register_parameter("bias", zeros({width}))),
+    : weight(register_parameter("weight", initial_values({width}, fill_with(1)))),
+      bias(register_parameter("bias", initial_values({width}, fill_with(0)))),
       epsilon_(epsilon) {}
 
 Tensor LayerNorm::forward(const Tensor& x) const {
@@ -99,7 +96,8 @@ NormedSum LayerNorm::forward_onto(const Tensor& residual, const Tensor& branch) 
 }
 
 RMSNorm::RMSNorm(int64_t width, double epsilon)
-    : weight(register_parameter("weight", ones({width}))), epsilon_(epsilon) {}
+    : weight(register_parameter("weight", initial_values({width}, fill_with(1)))),
+      epsilon_(epsilon) {}
 
 Tensor RMSNorm::forward(const Tensor& x) const {
   return run_forward(

@@ -5,6 +5,7 @@
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/ops/factory/factory.h"
+#include "core/tensor/random_state_guard.h"
 
 namespace lockstep::nn {
 
@@ -53,6 +54,28 @@ int64_t Module::parameter_count() const {
   int64_t count = 0;
   for (const Tensor& parameter : parameters()) count += parameter.numel();
   return count;
+}
+
+const DeferredValues* Module::find_deferred(const Tensor& parameter) const {
+  for (const DeferredValues& each : deferred_) {
+    if (each.parameter.is_same(parameter)) return &each;
+  }
+  for (const Child& child : children_) {
+    if (const DeferredValues* const found = child.module->find_deferred(parameter)) return found;
+  }
+  return nullptr;
+}
+
+void Module::fill_parameter(const Tensor& parameter, const Tensor& into) const {
+  const DeferredValues* const found = find_deferred(parameter);
+  LS_CHECK(found != nullptr, Error,
+           "[module] a parameter {} of \"{}\" was given its values when it was made: expected one "
+           "that was made under DeferValuesGuard.",
+           parameter.shape(), path_);
+  const NoGradGuard no_grad;
+  const RandomStateGuard random_state_stays;
+  default_generator().set_state(found->random);
+  found->fill(into);
 }
 
 void Module::zero_grad(bool set_to_none) const {
@@ -138,6 +161,8 @@ void Module::log_statistics(StatisticsLog* log) {
 }
 
 Tensor Module::register_parameter(std::string_view name, Tensor tensor) {
+  DeferredValues deferred = take_deferred_values(tensor);
+  if (deferred.fill) deferred_.push_back(std::move(deferred));
   tensor.set_requires_grad(true);
   own_parameters_.push_back({std::string(name), tensor});
   return tensor;

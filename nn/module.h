@@ -10,6 +10,7 @@
 #include "core/base/current_scope.h"
 #include "core/tensor/tensor.h"
 #include "nn/forward_hooks.h"
+#include "nn/initial_values.h"
 
 namespace lockstep::nn {
 
@@ -55,6 +56,11 @@ class Module {
   /// The tensors of a weight file, each once, under the names that other programs use: parameters,
   /// then buffers.
   virtual std::vector<StoredParameter> stored_parameters() const;
+
+  /// Writes to `into`, of the shape of `parameter`, the values that a parameter of this module or
+  /// of one below would have got when it was made (nn/initial_values.h). The generator's state
+  /// stays. Throws Error for a parameter whose values were not deferred.
+  void fill_parameter(const Tensor& parameter, const Tensor& into) const;
 
   /// Removes the gradients of all parameters; with `set_to_none` false fills existing gradients
   /// with zeros instead.
@@ -113,6 +119,7 @@ class Module {
   void call_hooks(std::span<const Tensor> inputs, std::span<Tensor* const> outputs) const;
   /// The hooks, which are made when the first is added.
   ForwardHooks& hooks() const;
+  const DeferredValues* find_deferred(const Tensor& parameter) const;
   /// Adds the tensors of member `own` of this module and of all modules below to `found`.
   void collect(Tensors Module::*own, const std::string& prefix, Tensors& found) const;
   /// Prepends `prefix` to the paths of this module and of all modules below.
@@ -124,6 +131,7 @@ class Module {
   };
   Tensors own_parameters_;
   Tensors own_buffers_;
+  std::vector<DeferredValues> deferred_;  ///< of parameters of this module
   std::vector<Child> children_;
   std::string path_;
   bool training_ = true;

@@ -1,6 +1,7 @@
 #include "train/build.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "configs/architectures.h"
 #include "configs/run.pb.h"
@@ -8,6 +9,7 @@
 #include "core/device/device_runtime.h"
 #include "core/tensor/generator.h"
 #include "data/table_data.h"
+#include "nn/initial_values.h"
 #include "train/architectures.h"
 #include "train/build_data.h"
 #include "train/classifier_task.h"
@@ -125,6 +127,12 @@ std::unique_ptr<Task> build_task(const config::RunConfig& config) {
 
 std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShare& share) {
   const DefaultDeviceGuard on_device(device_of(config));
+  std::optional<nn::DeferValuesGuard> later;
+  const bool is_alone = share.micro_batches * share.micro_batch_size == config.train().batch_size();
+  if (!is_alone && config.parallel().strategy() != config::ParallelConfig::DDP &&
+      config.model().weights().empty()) {
+    later.emplace();
+  }
   if (is_classifier(config)) {
     std::unique_ptr<nn::Classifier> model = build_classifier(config);
     std::unique_ptr<SampleSource> samples = build_samples(config, *model);

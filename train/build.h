@@ -32,7 +32,9 @@ std::unique_ptr<TokenSource> build_source(const config::RunConfig& config);
 Device device_of(const config::RunConfig& config);
 /// Model and data together, for a language model or a classifier; the model is on the run's device.
 std::unique_ptr<Task> build_task(const config::RunConfig& config);
-/// As above, for a rank that does `share` of every step.
+/// As above, for a rank that does `share` of every step. If the config's strategy shards the model
+/// over several ranks, new weights have no memory yet (nn/initial_values.h): the trainer gives each
+/// rank its part of their values.
 std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShare& share);
 std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
                                            const std::vector<nn::NamedParameter>& parameters);

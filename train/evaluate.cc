@@ -57,7 +57,10 @@ std::optional<BatchScore> sum_of_batches(int64_t batches, const HeldOutPart& par
   // ends the loop on all ranks in the same round.
   for (int64_t first = 0; first < used; first += ranks) {
     Told own{.stopped = part.stop && part.stop()};
-    if (!own.stopped && first + rank < used) own.score = score((first + rank) * batches / used);
+    const bool has_one = first + rank < used;
+    if (part.in_step || (!own.stopped && has_one)) {
+      own.score = score(std::min(first + rank, used - 1) * batches / used);
+    }
     const std::vector<Told> round = exchange(part.group, own);
     if (std::ranges::any_of(round, &Told::stopped)) return std::nullopt;
     for (int64_t i = 0; i < std::min(ranks, used - first); ++i) {

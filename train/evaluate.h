@@ -33,6 +33,9 @@ struct HeldOutPart {
   /// The batches are dealt out to the ranks of this group, which all call with the same arguments;
   /// null: this process evaluates all of them.
   dist::ProcessGroup* group = nullptr;
+  /// All ranks score as many batches, the last ones again where there are too few, because a
+  /// forward pass needs every rank: of a sharded model. Changes no result.
+  bool in_step = false;
 };
 
 /// Sums over held-out batches.

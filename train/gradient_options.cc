@@ -1,13 +1,18 @@
 #include "train/gradient_options.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "configs/run.pb.h"
 #include "core/base/check.h"
 #include "dist/ddp/power_sgd.h"
 #include "dist/fsdp/fully_shard.h"
+#include "dist/group/agreement.h"
+#include "dist/rendezvous/socket.h"
 #include "nn/block_model.h"
 #include "train/optimizer/early_update.h"
+#include "train/precision.h"
 
 namespace lockstep::train {
 
@@ -54,12 +59,62 @@ dist::ReducerOptions reducer_options(const config::RunConfig& config, const Step
   return options;
 }
 
+/// Number of consecutive ranks of a host, the same on all hosts.
+int64_t ranks_of_host(dist::ProcessGroup& group) {
+  const std::vector<std::string> hosts =
+      dist::all_gather_texts(group, dist::host_name(), dist::at_start(group));
+  const auto end = std::ranges::find_if(hosts, [&](const auto& each) { return each != hosts[0]; });
+  const auto count = static_cast<size_t>(end - hosts.begin());
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    LS_CHECK(
+        hosts[i] == hosts[i / count * count] && hosts.size() % count == 0, ConfigError,
+        "[train] parallel.shard_size: ranks are not divided equally over hosts, one host after "
+        "the other: {} has {} of them, and rank {} is on {}. Set the number of ranks that "
+        "keep a model together.",
+        hosts[0], count, i, hosts[i]);
+  }
+  return static_cast<int64_t>(count);
+}
+
+/// ShardOptions::shard_size of a run.
+int shard_size(const config::RunConfig& config, dist::ProcessGroup& group) {
+  const int64_t given = config.parallel().shard_size();
+  if (config.parallel().strategy() != config::ParallelConfig::HYBRID_SHARD) {
+    LS_CHECK(given == 0, ConfigError,
+             "[train] parallel.shard_size: expected it with HYBRID_SHARD alone, got {} with {}.",
+             given, config::ParallelConfig::Strategy_Name(config.parallel().strategy()));
+    return 0;
+  }
+  const int64_t size = given > 0 ? given : ranks_of_host(group);
+  LS_CHECK(group.size() % size == 0, ConfigError,
+           "[train] parallel.shard_size: expected a divisor of the {} ranks, got {}.", group.size(),
+           size);
+  return static_cast<int>(size);
+}
+
+/// ShardOptions::gather_dtype of a run.
+std::optional<DType> gather_dtype(const config::RunConfig& config) {
+  if (config.parallel().gather_dtype() != config::ParallelConfig::AUTOCAST) return std::nullopt;
+  switch (precision_of(config)) {
+    case Precision::kBF16Mixed:
+      return DType::kBF16;
+    case Precision::kF16Mixed:
+      return DType::kF16;
+    case Precision::kF32:
+      break;
+  }
+  return std::nullopt;
+}
+
 /// Why the config's other options do not go with a model that is spread over the ranks; empty if
 /// they do.
 std::string conflict_with_sharding(const config::RunConfig& config) {
   if (config.parallel().communication_hook_case() !=
       config::ParallelConfig::COMMUNICATION_HOOK_NOT_SET) {
     return "a communication hook compresses sums that every rank gets whole";
+  }
+  if (config.parallel().bf16_reduce() && config.reproducibility() == config::BITWISE) {
+    return "parallel.bf16_reduce rounds gradients, which reproducibility BITWISE does not allow";
   }
   if (config.optimizer().has_muon()) {
     return "optimizer.muon needs whole matrices, of which a rank has parts";
@@ -104,11 +159,16 @@ std::vector<nn::NamedParameter> parts_of(const dist::ShardedModel& sharded) {
   return parts;
 }
 
+bool is_sharded(const config::RunConfig& config, const dist::ProcessGroup* group) {
+  return group != nullptr && group->size() > 1 &&
+         config.parallel().strategy() != config::ParallelConfig::DDP;
+}
+
 std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& config,
                                                        const StepShare& share, nn::Module& model,
                                                        dist::ProcessGroup* group) {
   const config::ParallelConfig& parallel = config.parallel();
-  if (group == nullptr || parallel.strategy() == config::ParallelConfig::DDP) return nullptr;
+  if (!is_sharded(config, group)) return nullptr;
   const std::string conflict = conflict_with_sharding(config);
   LS_CHECK(conflict.empty(), ConfigError,
            "[train] parallel.strategy: {} cannot be combined with other options of the config: {}. "
@@ -124,7 +184,16 @@ std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& 
   options.accumulates = !is_even || parallel.strategy() == config::ParallelConfig::SHARD_OPTIMIZER;
   options.uneven_passes = !is_even;
   options.prefetch_bytes = bytes_of_mib(parallel.prefetch_mib());
+  options.fill = [&model](const Tensor& parameter, const Tensor& into) {
+    model.fill_parameter(parameter, into);
+  };
+  options.shard_size = shard_size(config, *group);
+  options.gather_dtype = gather_dtype(config);
+  if (parallel.bf16_reduce()) options.reduce_dtype = DType::kBF16;
   switch (parallel.strategy()) {
+    case config::ParallelConfig::HYBRID_SHARD:
+      options.strategy = dist::ShardStrategy::kHybridShard;
+      break;
     case config::ParallelConfig::SHARD_GRAD_OP:
       options.strategy = dist::ShardStrategy::kShardGradOp;
       break;

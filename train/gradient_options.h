@@ -30,9 +30,14 @@ std::unique_ptr<dist::Reducer> make_reducer(const config::RunConfig& config, con
 /// This rank's parts of a sharded model's parameters, for an optimizer.
 std::vector<nn::NamedParameter> parts_of(const dist::ShardedModel& sharded);
 
+/// Whether a run on `group`, which may be null, spreads more than the data over its ranks.
+bool is_sharded(const config::RunConfig& config, const dist::ProcessGroup* group);
+
 /// The sharded model of a run whose parallel.strategy spreads more than the data over the ranks of
-/// `group`, summoned; null for DDP, and without a group. Group and model must outlive it. Throws
-/// ConfigError for options that cannot be combined with it, and what ShardedModel throws.
+/// `group`; null for DDP, and without a group. Weights whose values were deferred
+/// (nn/initial_values.h) get them unit by unit; a model that has all of them is left summoned.
+/// Group and model must outlive it. Throws ConfigError for options that cannot be combined with it,
+/// and what ShardedModel throws.
 std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& config,
                                                        const StepShare& share, nn::Module& model,
                                                        dist::ProcessGroup* group);

@@ -390,14 +390,25 @@ std::string Trainer::find_non_finite(const StepInFlight& step) {
 
 std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {
   give_up_next();
-  // Ranks take different numbers of batches, so that their forwards cannot gather.
-  const bool gathers = sharded_ != nullptr && !sharded_->is_summoned();
-  if (gathers) sharded_->summon_full_parameters();
   const AutocastGuard region = autocast_region(settings_.precision, settings_.device.type);
-  const std::optional<Evaluation> result =
-      task_->evaluate({.max_batches = max_batches, .stop = stop_, .group = group_});
-  if (gathers) sharded_->release_full_parameters();
+  const std::optional<Evaluation> result = task_->evaluate(
+      {.max_batches = max_batches, .stop = stop_, .group = group_, .in_step = sharded_ != nullptr});
+  if (sharded_ != nullptr) sharded_->end_forwards();
   return result;
+}
+
+std::string Trainer::sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop) {
+  give_up_next();
+  if (sharded_ == nullptr) return task_->sample_text(bytes, seed, stop);
+  sharded_->gather_casts(false);  // tokens are computed without autocast
+  const std::string text = task_->sample_text(bytes, seed, [&] {
+    // Every rank runs as many forwards as the others.
+    const Tensor stops = full({1}, group_->rank() == 0 && stop && stop() ? 1 : 0, DType::kI64);
+    group_->broadcast(stops, 0).wait();
+    return stops.item<int64_t>() != 0;
+  });
+  sharded_->gather_casts(true);
+  return text;
 }
 
 }  // namespace lockstep::train

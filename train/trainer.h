@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,6 +51,14 @@ struct StepResult {
   /// is the same on all ranks (train/non_finite_search.h).
   std::string non_finite;
   bool stop = false;  ///< some rank was asked to stop
+};
+
+/// Files that hold the state of a model whose ranks keep parts of it; empty paths are not read.
+struct StateFiles {
+  std::filesystem::path weights;    ///< as load_weights takes it (train/weights.h)
+  std::filesystem::path optimizer;  ///< the optimizer's state as checkpoints hold it
+
+  bool empty() const { return weights.empty() && optimizer.empty(); }
 };
 
 /// How far a run has come; weights and optimizer state are kept elsewhere.
@@ -118,11 +127,13 @@ class Trainer {
   dist::Reducer* reducer() { return reducer_; }
   const dist::Reducer* reducer() const { return reducer_; }
 
-  // State that is spread over the ranks: after `create` every rank has all weights, to be filled,
-  // and from the first step on its parts. Of a model that is not sharded every rank has all state,
-  // and the functions that return nothing do nothing.
+  // State that is spread over the ranks: after `create` every rank has its parts, or, of a task
+  // whose weights have memory, all weights until the first step. Of a model that is not sharded
+  // every rank has all state, and the functions that return nothing do nothing.
 
   bool is_sharded() const { return sharded_ != nullptr; }
+  /// Whether this rank has all weights.
+  bool has_whole_weights() const { return sharded_ == nullptr || sharded_->is_summoned(); }
   /// Gathers the weights on all ranks, to be read or changed in place, until the next `step`.
   /// Collective.
   void gather_weights();
@@ -135,13 +146,13 @@ class Trainer {
   /// Tensor `number` of the state as checkpoints hold it, first the model's stored_parameters(),
   /// then `optimizer_state_shapes()`; on rank 0, undefined on the others. Collective.
   Tensor collect_state(size_t number);
-  /// The optimizer's state as checkpoints hold it, to be filled. Of a sharded model: whole tensors
-  /// of this rank, for `distribute_optimizer_state`.
-  std::vector<nn::StoredParameter> optimizer_state();
-  /// Whether `optimizer_state` was called since the last `distribute_optimizer_state`.
-  bool has_whole_optimizer_state() const { return !whole_state_.empty(); }
-  /// Makes what rank 0 has filled the state of the ranks. Collective.
-  void distribute_optimizer_state();
+  /// Checks that the files fit a sharded model, and keeps their names for `read_state`. Throws
+  /// CheckpointError as `load_weights` and `load_tensors`.
+  void read_later(const StateFiles& files);
+  /// The names kept since the last `read_state`.
+  const StateFiles& files_to_read() const { return files_to_read_; }
+  /// Reads a sharded model's state from rank 0's `files`, each rank its own parts. Collective.
+  void read_state(const StateFiles& files);
   /// How communication went in the last finite steps; empty for a rank alone, and on devices with
   /// streams, whose times are not known.
   const RecentOverlap& overlap() const { return overlap_; }
@@ -156,8 +167,11 @@ class Trainer {
   }
 
   /// Task::evaluate in the run's precision, by all ranks together, until one of them is asked to
-  /// stop. `max_batches`: 0 for all held-out data.
+  /// stop. `max_batches`: 0 for all held-out data. A sharded model's units are gathered one by one.
   std::optional<Evaluation> evaluate(int64_t max_batches);
+  /// Task::sample_text. Of a sharded model by all ranks together, which gather its units for each
+  /// token and return the same text; rank 0's `stop` counts.
+  std::string sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop = {});
 
   Task& task() { return *task_; }
   const Task& task() const { return *task_; }
@@ -233,8 +247,11 @@ class Trainer {
   /// Waits for what there is to tell.
   void read(StepInFlight& step);
   double learning_rate();
-  /// Lists this rank's parts of the optimizer's state of one name. The model must be sharded.
+  // Of a sharded model:
+  /// Lists this rank's parts of the optimizer's state of one name.
   std::vector<Tensor> parts_of_state(size_t name) const;
+  void read_weights(const std::filesystem::path& path);
+  void read_optimizer_state(const std::filesystem::path& path);
   /// Why a step is not finite. Leaves everything as it was.
   std::string find_non_finite(const StepInFlight& step);
 
@@ -248,8 +265,7 @@ class Trainer {
   dist::Reducer* reducer_;                     ///< sync_, or null
   dist::ShardedModel* sharded_;                ///< sync_, or null
   std::unique_ptr<dist::GradientSync> sync_;   ///< sums the gradients
-  /// The state of a sharded model's optimizer, to be distributed.
-  std::vector<nn::StoredParameter> whole_state_;
+  StateFiles files_to_read_;
   RankStatistics statistics_;
   RecentOverlap overlap_;
   std::optional<StepInFlight> begun_;  ///< the next step, where it is

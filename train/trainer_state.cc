@@ -1,7 +1,14 @@
 // The part of Trainer that gathers, collects and distributes state that is spread over the ranks.
 
+#include <algorithm>
+
+#include "autograd/grad_mode.h"
+#include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/view/view.h"
+#include "dist/group/agreement.h"
 #include "train/trainer.h"
+#include "train/weights/rank_reading.h"
 
 namespace lockstep::train {
 
@@ -46,29 +53,88 @@ Tensor Trainer::collect_state(size_t number) {
   return sharded_->collect_parts(number % trained, parts_of_state(number / trained));
 }
 
-std::vector<nn::StoredParameter> Trainer::optimizer_state() {
-  if (sharded_ == nullptr) return optimizer_->state();
-  if (whole_state_.empty()) {
-    for (const nn::StoredParameter& each : optimizer_state_shapes()) {
-      whole_state_.push_back(
-          {each.name, zeros(each.tensor.sizes(), {each.tensor.dtype(), settings_.device})});
-    }
+void Trainer::read_later(const StateFiles& files) {
+  if (sharded_ == nullptr) return;
+  if (!files.weights.empty()) {
+    (void)TensorRanges::of_weights(files.weights, task_->model().stored_parameters());
   }
-  return whole_state_;
+  if (!files.optimizer.empty()) check_fits(files.optimizer, optimizer_state_shapes());
+  files_to_read_ = files;
 }
 
-void Trainer::distribute_optimizer_state() {
+void Trainer::read_state(const StateFiles& files) {
+  files_to_read_ = {};
   if (sharded_ == nullptr) return;
-  const size_t trained = sharded_->trained_count();
-  for (size_t name = 0; name < optimizer_->state_names().size(); ++name) {
-    const std::vector<Tensor> parts = parts_of_state(name);
-    for (size_t i = 0; i < trained; ++i) {
-      const size_t number = name * trained + i;
-      sharded_->distribute_parts(i, whole_state_.empty() ? Tensor() : whole_state_[number].tensor,
-                                 parts);
+  const NoGradGuard no_grad;
+  scatter_weights();
+  if (!files.weights.empty()) read_weights(files.weights);
+  if (!files.optimizer.empty()) read_optimizer_state(files.optimizer);
+}
+
+void Trainer::read_weights(const std::filesystem::path& path) {
+  const std::vector<nn::StoredParameter> stored = task_->model().stored_parameters();
+  const auto runs = [&](int rank) {
+    std::vector<KeptRun> kept;
+    for (const dist::ShardRun& run : sharded_->runs(rank)) {
+      const auto same = std::ranges::find_if(stored, [&](const nn::StoredParameter& each) {
+        return each.tensor.is_same(run.parameter.tensor);
+      });
+      if (same == stored.end()) continue;
+      kept.push_back({static_cast<size_t>(same - stored.begin()), run.first, run.end, run.values});
     }
+    return kept;
+  };
+  const std::optional<TensorRanges> files = read_on_ranks(
+      *group_,
+      [&] {
+        TensorRanges opened = TensorRanges::of_weights(path, stored);
+        if (group_->rank() == 0) opened.verify();
+        return opened;
+      },
+      runs);
+  sharded_->mark_changed();
+  // What is not spread: rank 0 has read it, and gives it to the others.
+  const std::vector<Tensor> parameters = task_->model().parameters();
+  for (size_t i = 0; i < stored.size(); ++i) {
+    const Tensor& tensor = stored[i].tensor;
+    const auto same = [&](const Tensor& each) { return each.is_same(tensor); };
+    if (std::ranges::any_of(parameters, same)) continue;
+    if (files) {
+      const Tensor values = empty({tensor.numel()}, tensor.options());
+      files->read(i, 0, tensor.numel(), values);
+      tensor.copy_(values.view(tensor.sizes()));
+    }
+    dist::broadcast_values(*group_, tensor);
   }
-  whole_state_.clear();
+}
+
+void Trainer::read_optimizer_state(const std::filesystem::path& path) {
+  const std::vector<nn::StoredParameter> shapes = optimizer_state_shapes();
+  std::vector<Tensor> trained;  // in the order of the shapes of each name
+  for (const Tensor& each : task_->model().parameters()) {
+    if (each.requires_grad()) trained.push_back(each);
+  }
+  const auto runs = [&](int rank) {
+    const std::vector<dist::ShardRun> all = sharded_->runs(rank);
+    const bool own = rank == group_->rank();
+    std::vector<KeptRun> kept;
+    for (size_t name = 0; name < optimizer_->state_names().size(); ++name) {
+      const std::vector<Tensor> parts = own ? parts_of_state(name) : std::vector<Tensor>();
+      size_t part = 0;
+      for (size_t i = 0; i < trained.size(); ++i) {
+        const auto run = std::ranges::find_if(all, [&](const dist::ShardRun& each) {
+          return each.parameter.tensor.is_same(trained[i]);
+        });
+        if (run == all.end()) continue;
+        kept.push_back({name * trained.size() + i, run->first, run->end,
+                        own ? parts[part].view({-1}) : Tensor()});
+        ++part;
+      }
+    }
+    return kept;
+  };
+  (void)read_on_ranks(
+      *group_, [&] { return TensorRanges::of_tensors(path, shapes); }, runs);
 }
 
 }  // namespace lockstep::train

@@ -27,7 +27,10 @@ ContentHasher::ContentHasher() : state_(std::make_unique<State>()) {}
 ContentHasher::~ContentHasher() = default;
 
 ContentHasher& ContentHasher::add(std::span<const std::byte> bytes) {
-  add(uint64_t{bytes.size()});
+  return add(uint64_t{bytes.size()}).append(bytes);
+}
+
+ContentHasher& ContentHasher::append(std::span<const std::byte> bytes) {
   XXH3_128bits_update(state_->xxh, bytes.data(), bytes.size());
   return *this;
 }

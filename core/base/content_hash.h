@@ -32,6 +32,9 @@ class ContentHasher {
   ContentHasher& add(std::span<const std::byte> bytes);
   ContentHasher& add(std::string_view text) { return add(std::as_bytes(std::span(text))); }
   ContentHasher& add(uint64_t number);
+  /// Adds bytes without their size: `add(bytes)` is `add(uint64_t{bytes.size()})` and then `append`
+  /// of all of them, in any number of pieces.
+  ContentHasher& append(std::span<const std::byte> bytes);
   ContentHasher& add(const ContentHash& hash) { return add(hash.low).add(hash.high); }
   ContentHash result() const;
 

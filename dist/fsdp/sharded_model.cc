@@ -28,13 +28,32 @@ const char* name(ShardStrategy strategy) {
       return "SHARD_GRAD_OP";
     case ShardStrategy::kShardOptimizer:
       return "SHARD_OPTIMIZER";
+    case ShardStrategy::kHybridShard:
+      return "HYBRID_SHARD";
   }
   return "";
+}
+
+std::string_view name(const std::optional<DType>& dtype) {
+  return dtype ? lockstep::name(*dtype) : "the parameters' dtype";
 }
 
 void check_options(const ShardOptions& options, const ProcessGroup& group) {
   LS_CHECK(options.prefetch_bytes >= 0, DistError,
            "[fully_shard] prefetch_bytes: expected at least 0, got {}.", options.prefetch_bytes);
+  const bool is_hybrid = options.strategy == ShardStrategy::kHybridShard;
+  LS_CHECK(is_hybrid || options.shard_size == 0, DistError,
+           "[fully_shard] shard_size: expected it with HYBRID_SHARD alone, got {}.",
+           options.shard_size);
+  LS_CHECK(!is_hybrid || (options.shard_size > 0 && group.size() % options.shard_size == 0),
+           DistError,
+           "[fully_shard] shard_size: expected a divisor of the {} ranks, which form groups of so "
+           "many, got {}.",
+           group.size(), options.shard_size);
+  LS_CHECK(
+      !options.reduce_dtype || options.tree_leaves == 0, DistError,
+      "[fully_shard] reduce_dtype: sums over leaves keep the bits of one rank, which a narrower "
+      "dtype on the way would change. Leave one of them out.");
   LS_CHECK(options.tree_leaves == 0 || !options.average, DistError,
            "[fully_shard] average: a sum over leaves is divided by what the leaves are of, not by "
            "the number of ranks. Divide it by the number of samples.");
@@ -84,10 +103,6 @@ ShardedModel::ShardedModel(ShardableModule root, std::vector<ShardableModule> un
   check_options(options_, group_);
   add_units(root, units);
   times_ = StepTimes(device_);
-  std::vector<int> everybody(static_cast<size_t>(group_.size()));
-  for (int rank = 0; rank < group_.size(); ++rank) everybody[static_cast<size_t>(rank)] = rank;
-  gathers_ = group_.subgroup(everybody, group_.name() + ".gather");
-  gathers_->set_timeout(group_.timeout());
   list_parts(root.parameters);
   list_blocks();
 }
@@ -95,6 +110,33 @@ ShardedModel::ShardedModel(ShardableModule root, std::vector<ShardableModule> un
 ShardedModel::~ShardedModel() {
   for (const std::function<void()>& undo : undo_) undo();
   for (HookHandle& hook : hooks_) hook.remove();
+}
+
+void ShardedModel::make_groups(int size) {
+  const auto subgroup = [&](int first, int step, int count, const std::string& name) {
+    std::vector<int> ranks;
+    for (int i = 0; i < count; ++i) ranks.push_back(first + i * step);
+    std::unique_ptr<ProcessGroup> group = group_.subgroup(ranks, group_.name() + name);
+    if (group) group->set_timeout(group_.timeout());
+    return group;
+  };
+  // Every rank makes all groups with the others.
+  const int count = group_.size() / size, own = group_.rank() / size;
+  shards_ = &group_;
+  for (int i = 0; i < count; ++i) {
+    if (count > 1) {
+      auto shards = subgroup(i * size, 1, size, fmt::format(".shards{}", i));
+      if (i == own) own_shards_ = std::move(shards);
+    }
+    auto gathers = subgroup(i * size, 1, size, count > 1 ? fmt::format(".gather{}", i) : ".gather");
+    if (i == own) gathers_ = std::move(gathers);
+  }
+  if (count == 1) return;
+  shards_ = own_shards_.get();
+  for (int i = 0; i < size; ++i) {
+    auto replicas = subgroup(i, size, count, fmt::format(".replicas{}", i));
+    if (i == group_.rank() % size) replicas_ = std::move(replicas);
+  }
 }
 
 /// Gives each parameter to the unit that alone has it, or to the root.
@@ -130,27 +172,51 @@ void ShardedModel::add_units(const ShardableModule& root,
     }
     if (!own.empty()) lists.emplace_back(&module, std::move(own));
   }
+  if (options_.gather_dtype) {
+    // Vectors first: they are gathered as they are, matrices as casts.
+    for (size_t i = 1; i < lists.size(); ++i) {
+      std::ranges::stable_partition(lists[i].second,
+                                    [](const NamedTensor& each) { return each.tensor.dim() < 2; });
+    }
+  }
   for (const NamedTensor& each : root.parameters) {
     if (taken.contains(each.tensor.impl()) || is_ignored(each.tensor, options_)) continue;
     lists[0].second.push_back(each);
   }
 
-  std::string text = fmt::format("strategy {}\nleaves {}\naverage {}\n", name(options_.strategy),
-                                 options_.tree_leaves, options_.average);
+  const int shard_size = options_.shard_size > 0 ? options_.shard_size : group_.size();
+  std::string text = fmt::format(
+      "strategy {}\nranks of a shard {}\nleaves {}\naverage {}\n"
+      "gathered in {}\nsent in {}\n",
+      name(options_.strategy), shard_size, options_.tree_leaves, options_.average,
+      name(options_.gather_dtype), name(options_.reduce_dtype));
   for (const auto& [module, own] : lists) {
     for (const NamedTensor& each : own) check_parameter(each, first, group_);
     text += fmt::format("unit \"{}\"\n{}", module->name, description(own));
   }
   require_same(group_, "fully_shard", "model", text, at_start(group_));
+  make_groups(shard_size);
 
+  // The parameters of one unit after the other get memory, and lose it but for this rank's part.
+  const bool are_here = std::ranges::none_of(
+      root.parameters, [](const NamedTensor& each) { return has_no_memory(each.tensor); });
+  summoned_ = are_here;
   const GradientSumOptions sums{.rows = options_.tree_leaves > 0 ? stack_depth(options_.leaves) : 1,
                                 .tree_leaves = options_.tree_leaves,
-                                .average = options_.average};
+                                .average = options_.average,
+                                .send_dtype = options_.reduce_dtype};
   for (auto& [module, own] : lists) {
-    units_.push_back(
-        std::make_unique<Unit>(UnitValues(module->name, std::move(own), first.options(),
-                                          group_.rank(), group_.size(), keeps_whole()),
-                               sums));
+    UnitValuesOptions how{.tensors = first.options(),
+                          .rank = shards_->rank(),
+                          .ranks = shards_->size(),
+                          .stays_whole = keeps_whole(),
+                          .fill = options_.fill};
+    if (!units_.empty()) how.gather_dtype = options_.gather_dtype;
+    units_.push_back(std::make_unique<Unit>(module->name, std::move(own), how, sums));
+    if (!are_here) {
+      units_.back()->values.mark_changed();
+      units_.back()->values.release();
+    }
     watch(static_cast<uint32_t>(units_.size() - 1), *module);
   }
 }
@@ -191,7 +257,7 @@ void ShardedModel::list_parts(const std::vector<NamedTensor>& parameters) {
   }
   for (const Trained& trained : trained_) {
     const Unit& unit = *units_[trained.place.unit];
-    const auto own = unit.values.layout().slice(trained.place.index, group_.rank());
+    const auto own = unit.values.layout().slice(trained.place.index, shards_->rank());
     part_of_.push_back(own ? static_cast<int64_t>(parts_.size()) : -1);
     if (!own) continue;
     const bool is_vector = trained.parameter.tensor.dim() < 2;
@@ -211,7 +277,7 @@ void ShardedModel::list_blocks() {
     int64_t number;
   };
   std::vector<Block> found;
-  std::vector<int64_t> next(static_cast<size_t>(group_.size()));
+  std::vector<int64_t> next(static_cast<size_t>(shards_->size()));
   for (const Trained& trained : trained_) {
     const ShardLayout& layout = units_[trained.place.unit]->values.layout();
     const int64_t blocks = blocks_of(trained.parameter.tensor.numel());
@@ -234,15 +300,18 @@ Tensor ShardedModel::blocks_of_all(const Tensor& own) {
   const NoGradGuard no_grad;
   const Tensor padded = zeros({most_blocks_}, own.options());
   slice(padded, 0, 0, own.numel()).copy_(own);
-  const Tensor all = empty({most_blocks_ * group_.size()}, own.options());
-  group_.all_gather(all, padded).wait();
+  const Tensor all = empty({most_blocks_ * shards_->size()}, own.options());
+  shards_->all_gather(all, padded).wait();
   return index_select(all, 0, block_places_);
 }
 
 // --- all parameters at once ----------------------------------------------------------------------
 
 void ShardedModel::summon_full_parameters() {
-  for (const auto& unit : units_) unit->values.start_gather(*gathers_);
+  for (const auto& unit : units_) {
+    if (unit->values.gathers_casts()) unit->values.release();
+    unit->values.start_gather(*gathers_, /*as_they_are=*/true);
+  }
   for (const auto& unit : units_) unit->values.finish_gather();
   summoned_ = true;
 }
@@ -262,7 +331,7 @@ void ShardedModel::release_full_parameters(bool changed) {
 int64_t ShardedModel::parameter_bytes() const {
   int64_t bytes = 0;
   for (const auto& unit : units_) {
-    bytes += keeps_whole() ? unit->values.bytes() : unit->values.bytes() / group_.size();
+    bytes += keeps_whole() ? unit->values.bytes() : unit->values.bytes() / shards_->size();
   }
   return bytes;
 }
@@ -270,23 +339,43 @@ int64_t ShardedModel::parameter_bytes() const {
 int64_t ShardedModel::gradient_bytes() const {
   int64_t bytes = 0;
   for (const auto& unit : units_) {
-    if (unit->gradients.trained() > 0) bytes += unit->gradients.bytes() / group_.size();
+    if (unit->gradients.trained() > 0) bytes += unit->gradients.bytes() / shards_->size();
   }
   return bytes;
 }
 
 void ShardedModel::mark_changed() {
-  for (const auto& unit : units_) unit->values.mark_changed();
+  for (const auto& unit : units_) {
+    unit->values.mark_changed();
+    unit->values.values_given();
+  }
+}
+
+std::vector<ShardRun> ShardedModel::runs(int rank) const {
+  const NoGradGuard no_grad;
+  std::vector<ShardRun> result;
+  for (const auto& unit : units_) {
+    const UnitValues& values = unit->values;
+    for (const ShardSlice& each : values.layout().slices(shard_rank(rank))) {
+      ShardRun run{values.parameters()[each.parameter], each.first, each.end, {}};
+      if (rank == group_.rank()) {
+        run.values = slice(values.shard(), 0, each.offset, each.offset + each.size());
+      }
+      result.push_back(std::move(run));
+    }
+  }
+  return result;
 }
 
 // --- one tensor at a time ------------------------------------------------------------------------
 
-/// Calls visit(rank, its run of `whole`) for each rank that has a part of the parameter.
+/// Calls visit(rank, its run of `whole`) for each rank of `shards_` that has a part of the
+/// parameter.
 template <class Visit>
 void ShardedModel::each_run(const Place& place, const Tensor& whole, const Visit& visit) const {
   const ShardLayout& layout = units_[place.unit]->values.layout();
   const Tensor flat = whole.view({-1});
-  for (int rank = 0; rank < group_.size(); ++rank) {
+  for (int rank = 0; rank < shards_->size(); ++rank) {
     const auto part = layout.slice(place.index, rank);
     if (part) visit(rank, slice(flat, 0, part->first, part->end));
   }
@@ -295,14 +384,16 @@ void ShardedModel::each_run(const Place& place, const Tensor& whole, const Visit
 /// `own`: this rank's part of the tensor of that place, if it has one.
 Tensor ShardedModel::collect(const Place& place, const Tensor& own, int root) const {
   const NoGradGuard no_grad;
+  if (root / shards_->size() != group_.rank() / shards_->size()) return {};  // other replicas
+  const int root_shard = shard_rank(root);
   if (group_.rank() != root) {
-    if (own.defined()) gathers_->send(own.view({-1}), root).wait();
+    if (own.defined()) gathers_->send(own.view({-1}), root_shard).wait();
     return {};
   }
   const Tensor& parameter = units_[place.unit]->values.parameters()[place.index].tensor;
   Tensor whole = empty(parameter.sizes(), parameter.options());
   each_run(place, whole, [&](int rank, const Tensor& run) {
-    if (rank == root) {
+    if (rank == root_shard) {
       run.copy_(own.view({-1}));
     } else {
       gathers_->recv(run, rank).wait();
@@ -315,7 +406,7 @@ Tensor ShardedModel::collect(const Tensor& parameter, int root) const {
   const std::optional<Place> place = find(parameter);
   if (summoned_ || !place) return parameter;
   const UnitValues& values = units_[place->unit]->values;
-  const auto own = values.layout().slice(place->index, group_.rank());
+  const auto own = values.layout().slice(place->index, shards_->rank());
   return collect(*place,
                  own ? slice(values.shard(), 0, own->offset, own->offset + own->size()) : Tensor(),
                  root);
@@ -336,14 +427,16 @@ void ShardedModel::distribute_parts(size_t number, const Tensor& whole,
   const NoGradGuard no_grad;
   const Tensor own = own_part(number, parts);
   if (group_.rank() != root) {
-    if (own.defined()) gathers_->recv(own.view({-1}), root).wait();
+    if (own.defined()) group_.recv(own.view({-1}), root).wait();
     return;
   }
-  each_run(trained_[number].place, whole, [&](int rank, const Tensor& run) {
-    if (rank == root) {
-      own.view({-1}).copy_(run);
-    } else {
-      gathers_->send(run, rank).wait();
+  each_run(trained_[number].place, whole, [&](int shard, const Tensor& run) {
+    for (int rank = shard; rank < group_.size(); rank += shards_->size()) {
+      if (rank == root) {
+        own.view({-1}).copy_(run);
+      } else {
+        group_.send(run, rank).wait();
+      }
     }
   });
 }

@@ -28,10 +28,17 @@ enum class ShardStrategy : uint8_t {
   /// Optimizer state; parameters stay on every rank, gradients until the step's last backward. The
   /// updated parameters are gathered while the next forward runs (ZeRO-1).
   kShardOptimizer,
+  /// As kFullShard within groups of ShardOptions::shard_size ranks; the groups are replicas of each
+  /// other. Parameters are gathered within a group alone, and the sums of each part go between the
+  /// groups.
+  kHybridShard,
 };
 
 struct ShardOptions {
   ShardStrategy strategy = ShardStrategy::kFullShard;
+  /// With kHybridShard: ranks of a group, which keep a whole model together. Groups are consecutive
+  /// ranks; the number of ranks must be a multiple.
+  int shard_size = 0;
   /// Bytes of parameters that may be gathered before they are needed. The next unit is gathered
   /// ahead whatever its size.
   int64_t prefetch_bytes = 0;
@@ -40,6 +47,15 @@ struct ShardOptions {
   /// As in ReducerOptions: above 0, sums are those of one rank, bit for bit. The gradients of all
   /// units stay on every rank until the step's last backward then.
   int64_t tree_leaves = 0;
+  /// With autocast to this dtype around all forwards: the matrices of units other than the root are
+  /// cast once, gathered in it, and taken by autocast as its casts, the same bits as its own. Half
+  /// the bytes on the way and while gathered; gathered matrices cannot be read otherwise. No effect
+  /// with kShardOptimizer. Units whose vectors do not fit in one rank's part are gathered as they
+  /// are.
+  std::optional<DType> gather_dtype;
+  /// The dtype in which gradients are sent to the ranks that keep their sums; sums are added up in
+  /// the parameters'. Not with tree_leaves.
+  std::optional<DType> reduce_dtype;
   /// Divides the sums by the number of ranks. Not with tree_leaves.
   bool average = false;
   /// Gradients are added up on each rank, at the price of memory for all of them, until the
@@ -52,6 +68,10 @@ struct ShardOptions {
   bool uneven_passes = false;
   /// Parameters that are left as they are, without gradients of the model's.
   std::vector<Tensor> ignored;
+  /// Gives parameters without memory their first values, the same on all ranks: one unit after the
+  /// other, each whole for a moment, so that no rank ever holds the whole model. Where it is empty
+  /// such parameters have to be filled through `runs` before the first forward.
+  FillParameter fill;
 };
 
 /// Reductions that may be under way when the next begins: their arenas are memory of whole units.
@@ -67,6 +87,14 @@ struct ShardableModule {
   std::function<std::function<void()>(std::function<void()> before,
                                       std::function<void(std::span<const Tensor>)> after)>
       watch;
+};
+
+/// A run of elements of one of the model's parameters that one rank keeps.
+struct ShardRun {
+  NamedTensor parameter;
+  int64_t first = 0;  ///< elements `first` to `end` - 1 of the flattened parameter
+  int64_t end = 0;
+  Tensor values;  ///< [end - first], part of this rank's shard; undefined for another rank's run
 };
 
 /// Training of a model whose parameters, gradients and optimizer state are spread over the ranks of
@@ -94,7 +122,8 @@ class ShardedModel final : public GradientSync {
  public:
   /// `units` in the order of forward, `root` with the parameters of all. Collective. Leaves the
   /// parameters summoned, each rank with the values that it had: `release_full_parameters(true)`
-  /// makes of each rank's part of them its shard. Throws MismatchError on all ranks if names,
+  /// makes of each rank's part of them its shard. If any has no memory, all are sharded at once
+  /// instead (ShardOptions::fill). Throws MismatchError on all ranks if names,
   /// shapes, units or options differ, ShapeError, DTypeError and DeviceError for parameters that
   /// cannot be sharded.
   ShardedModel(ShardableModule root, std::vector<ShardableModule> units, ProcessGroup& group,
@@ -135,6 +164,13 @@ class ShardedModel final : public GradientSync {
   };
   [[nodiscard]] NoSync no_sync() { return NoSync(*this); }
 
+  /// Frees what forwards without a backward have left gathered, after an evaluation.
+  void end_forwards();
+
+  /// Whether units are gathered as casts (ShardOptions::gather_dtype), as at first. Turned off
+  /// around forwards without autocast. Not during a step; the same on all ranks.
+  void gather_casts(bool on);
+
   /// Gathers all parameters and keeps them until `release_full_parameters`, to be read, saved, or
   /// changed in place (alike on all ranks). Collective; not during a step.
   void summon_full_parameters();
@@ -153,8 +189,11 @@ class ShardedModel final : public GradientSync {
   /// Copies the parts of `whole`, which rank `root` gives, to the ranks' `parts`. Collective.
   void distribute_parts(size_t number, const Tensor& whole, const std::vector<Tensor>& parts,
                         int root = 0) const;
+  /// What rank `rank` keeps of all parameters, frozen ones included. Values may be written to this
+  /// rank's while parameters are not summoned; call `mark_changed` on all ranks afterwards.
+  std::vector<ShardRun> runs(int rank) const;
   /// Call it when parts were changed otherwise than by an optimizer between `finish` and the next
-  /// forward.
+  /// forward. Parameters that had no values have them from now on.
   void mark_changed();
 
   const StepTimes& times() const override { return times_; }
@@ -171,11 +210,14 @@ class ShardedModel final : public GradientSync {
   bool gathers_each_pass() const { return !keeps_whole(); }
   /// Number of units, the root included.
   size_t unit_count() const { return units_.size(); }
+  /// Number of ranks that keep a whole model together.
+  int shard_size() const { return shards_->size(); }
 
  private:
   struct Unit {
-    Unit(UnitValues unit_values, const GradientSumOptions& options)
-        : values(std::move(unit_values)),
+    Unit(std::string name, std::vector<NamedTensor> parameters, const UnitValuesOptions& how,
+         const GradientSumOptions& options)
+        : values(std::move(name), std::move(parameters), how),
           gradients(values.parameters(), values.layout(), options) {}
 
     UnitValues values;
@@ -189,6 +231,11 @@ class ShardedModel final : public GradientSync {
     uint32_t index = 0;  ///< within the unit
   };
 
+  void make_groups(int size);
+  /// The rank of `shards_` that keeps what `rank` of all ranks keeps.
+  int shard_rank(int rank) const { return rank % shards_->size(); }
+  SumGroups sum_groups() { return {&group_, shards_, replicas_.get()}; }
+  void drain();
   void add_units(const ShardableModule& root, const std::vector<ShardableModule>& modules);
   void watch(uint32_t unit, const ShardableModule& module);
   void list_parts(const std::vector<NamedTensor>& parameters);
@@ -208,6 +255,7 @@ class ShardedModel final : public GradientSync {
   void after_backward();
 
   void begin_forward();
+  void check_have_values() const;
   void start_gather(uint32_t unit);
   void record(uint32_t unit);
   enum class Direction : int8_t { kNone, kForward, kBackward };
@@ -223,6 +271,9 @@ class ShardedModel final : public GradientSync {
   bool keeps_whole() const { return options_.strategy == ShardStrategy::kShardOptimizer; }
 
   ProcessGroup& group_;
+  ProcessGroup* shards_ = nullptr;            ///< ranks with different parts
+  std::unique_ptr<ProcessGroup> own_shards_;  ///< shards_ where it is not group_
+  std::unique_ptr<ProcessGroup> replicas_;    ///< ranks with the same part, if there are more
   std::unique_ptr<ProcessGroup> gathers_;  ///< apart from sums, so that neither waits for the other
   const ShardOptions options_;
   Device device_;
@@ -247,6 +298,7 @@ class ShardedModel final : public GradientSync {
   size_t position_ = 0;             ///< in order_, of the forward in progress
   std::vector<uint32_t> gathered_;  ///< units in the order of gathers since the last forward began
   bool summoned_ = true;
+  bool gathers_casts_ = true;
   LeafStack stack_;
   int64_t next_leaf_ = 0;
   bool in_leaf_ = false;
@@ -254,7 +306,13 @@ class ShardedModel final : public GradientSync {
   int64_t last_joins_ = 0;
   bool last_backward_ = false;
   int no_sync_ = 0;
-  std::deque<Work> in_flight_;         ///< reductions that may still run
+  /// A reduction that may still run.
+  struct InFlight {
+    uint32_t unit = 0;
+    Work work;
+    bool is_last = false;  ///< of the unit in this step, as far as was announced
+  };
+  std::deque<InFlight> in_flight_;
   size_t reductions_ = 0;              ///< in the backward in progress
   bool accumulated_ = false;           ///< a gradient came in the backward in progress
   std::weak_ptr<const bool> running_;  ///< expires with the backward in progress

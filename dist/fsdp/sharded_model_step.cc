@@ -26,6 +26,7 @@ void ShardedModel::begin_step() {
            "[fully_shard] begin_step: expected a call between backwards, got one inside of one.");
   LS_CHECK(!summoned_, DistError,
            "[fully_shard] begin_step: expected release_full_parameters() before it.");
+  check_have_values();
   for (const auto& unit : units_) {
     unit->gradients.finish();
     unit->gradients.begin_step();
@@ -72,8 +73,9 @@ void ShardedModel::finish() {
     const bool has_none = gradients.trained() > 0 && !gradients.has_sums();
     if (gradients.has_gradients() || has_none) reduce_complete(i);
   }
+  while (!in_flight_.empty()) drain();
+  for (const auto& unit : units_) unit->gradients.begin_replica_sums(sum_groups());
   for (const auto& unit : units_) unit->gradients.finish();
-  in_flight_.clear();
   times_.all_reduced({});
   mark_changed();
 }
@@ -95,15 +97,38 @@ bool ShardedModel::reduces_now() const {
 
 // --- forward -------------------------------------------------------------------------------------
 
+void ShardedModel::check_have_values() const {
+  for (const auto& unit : units_) {
+    const size_t first = unit->values.first_without_values();
+    const std::vector<NamedTensor>& parameters = unit->values.parameters();
+    if (first == parameters.size()) continue;
+    throw DistError(fmt::format(
+        "[fully_shard] parameter {} {} has no values yet: expected ShardOptions::fill, or runs() "
+        "to be filled and mark_changed(), before the first forward.",
+        parameters[first].name, parameters[first].tensor.shape()));
+  }
+}
+
 void ShardedModel::begin_forward() {
+  check_have_values();
   position_ = 0;
   gathered_.clear();
   // What an earlier forward without a backward has left may be out of date.
   for (const auto& unit : units_) unit->values.release();
 }
 
+void ShardedModel::end_forwards() {
+  if (summoned_) return;
+  for (const auto& unit : units_) unit->values.release();
+}
+
+void ShardedModel::gather_casts(bool on) {
+  end_forwards();
+  gathers_casts_ = on;
+}
+
 void ShardedModel::start_gather(uint32_t unit) {
-  if (units_[unit]->values.start_gather(*gathers_)) gathered_.push_back(unit);
+  if (units_[unit]->values.start_gather(*gathers_, !gathers_casts_)) gathered_.push_back(unit);
 }
 
 void ShardedModel::pass_without_samples() {
@@ -148,7 +173,9 @@ void ShardedModel::after_forward(uint32_t unit, std::span<const Tensor> outputs)
     if (unit == kRoot) units_[unit]->gradients.prepare();
   }
   if (summoned_ || unit == kRoot || is_in_backward()) return;
-  if (!records || options_.strategy == ShardStrategy::kFullShard) units_[unit]->values.release();
+  const bool gathers_again = options_.strategy == ShardStrategy::kFullShard ||
+                             options_.strategy == ShardStrategy::kHybridShard;
+  if (!records || gathers_again) units_[unit]->values.release();
 }
 
 void ShardedModel::use(uint32_t unit, Direction ahead) {
@@ -227,19 +254,26 @@ void ShardedModel::gradient_arrived(uint32_t index, uint32_t parameter) {
   if (all_trained && !summoned_) unit.values.release();
 }
 
+/// Waits for the oldest reduction. After the last of a step the sums go on to the other replicas.
+void ShardedModel::drain() {
+  const InFlight oldest = in_flight_.front();
+  in_flight_.pop_front();
+  oldest.work.wait();
+  if (oldest.is_last) units_[oldest.unit]->gradients.begin_replica_sums(sum_groups());
+}
+
 void ShardedModel::reduce(uint32_t index) {
   UnitGradients& gradients = units_[index]->gradients;
   // Another rank may have a pass left, which needs this rank before its reductions.
   while (!options_.uneven_passes && in_flight_.size() >= kReductionsUnderWay) {
-    in_flight_.front().wait();
-    in_flight_.pop_front();
+    drain();
   }
   // With several backwards in a step the times are those of the last.
   const size_t number = std::min(reductions_++, units_.size() - 1);
   times_.bucket_ready(number, gradients.bytes());
   times_.bucket_launched(number);
-  Work work = gradients.reduce(group_, last_row_, last_joins_);
-  in_flight_.push_back(work);
+  Work work = gradients.reduce(sum_groups(), last_row_, last_joins_);
+  in_flight_.push_back({index, work, last_backward_});
   times_.bucket_under_way(number, std::move(work));
 }
 

@@ -1,5 +1,6 @@
 #include "dist/fsdp/unit_gradients.h"
 
+#include <numeric>
 #include <utility>
 
 #include "autograd/accumulate_grad.h"
@@ -8,9 +9,17 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
+#include "dist/collectives/leaf_tree.h"
 #include "dist/ddp/gradient_arena.h"
 
 namespace lockstep::dist {
+
+namespace {
+
+/// The first rank of this rank's group of shards.
+int first_of(const SumGroups& groups) { return groups.all->rank() - groups.shards->rank(); }
+
+}  // namespace
 
 UnitGradients::UnitGradients(std::vector<NamedTensor> parameters, const ShardLayout& layout,
                              const GradientSumOptions& options)
@@ -28,6 +37,7 @@ UnitGradients::~UnitGradients() { drop_places(); }
 void UnitGradients::begin_step() {
   drop_places();
   arena_ = {};
+  replica_sums_.reset();
   has_sums_ = false;
   row_ = 0;
 }
@@ -105,29 +115,97 @@ void UnitGradients::join(int64_t row, int64_t joins) {
   }
 }
 
-Work UnitGradients::reduce(ProcessGroup& group, int64_t row, int64_t joins) {
+/// Sends to each rank of `shards` its part of this rank's `sums`, the rows of its subtrees.
+Work UnitGradients::exchange_subtrees(const SumGroups& groups, const Tensor& sums) {
+  const int64_t parts = layout_.ranks(), rows = sums.size(0);
+  std::vector<int64_t> received;
+  for (int rank = 0; rank < layout_.ranks(); ++rank) {
+    received.push_back(std::ssize(subtrees(
+        leaves_of_rank(options_.tree_leaves, first_of(groups) + rank, groups.all->size()))));
+  }
+  subtrees_ = empty(
+      {std::accumulate(received.begin(), received.end(), int64_t{0}), layout_.shard_elements()},
+      sums_.options());
+  // By part: a copy where there are several subtrees.
+  const Tensor by_part = sums.view({rows, parts, layout_.shard_elements()})
+                             .transpose(0, 1)
+                             .contiguous()
+                             .view({parts * rows, layout_.shard_elements()});
+  return groups.shards->all_to_all(subtrees_, by_part, received,
+                                   std::vector<int64_t>(static_cast<size_t>(parts), rows));
+}
+
+Work UnitGradients::reduce(const SumGroups& groups, int64_t row, int64_t joins) {
   const NoGradGuard no_grad;
   drop_places();
   join(row, joins);
   Pending next;
-  if (has_sums_) next.more = empty(sums_.sizes(), sums_.options());
-  const Tensor& output = has_sums_ ? next.more : sums_;
+  next.is_first = !has_sums_;
+  if (has_sums_ || options_.send_dtype) {
+    next.more = empty(sums_.sizes(), {options_.send_dtype.value_or(sums_.dtype()), sums_.device()});
+  }
+  const Tensor& output = next.more.defined() ? next.more : sums_;
   const Tensor arena = std::exchange(arena_, {});
-  next.work = options_.tree_leaves > 0
-                  ? group.tree_reduce_scatter(output, slice(arena, 0, 0, row + 1 - joins),
-                                              options_.tree_leaves)
-                  : group.reduce_scatter(output, select(arena, 0, 0),
-                                         sum_of_ranks(group.size(), options_.average));
+  const Tensor sums = slice(arena, 0, 0, row + 1 - joins);
+  if (options_.tree_leaves == 0) {
+    const Tensor sent = select(arena, 0, 0);
+    next.work = groups.shards->reduce_scatter(output, sent.to(output.dtype()),
+                                              sum_of_ranks(groups.all->size(), options_.average));
+  } else if (groups.replicas == nullptr) {
+    next.work = groups.shards->tree_reduce_scatter(output, sums, options_.tree_leaves);
+  } else {
+    next.work = exchange_subtrees(groups, sums);
+  }
   has_sums_ = true;
   pending_.push_back(next);
   return next.work;
 }
 
+void UnitGradients::begin_replica_sums(const SumGroups& groups) {
+  if (groups.replicas == nullptr || trained_count_ == 0 || replica_sums_) return;
+  const NoGradGuard no_grad;
+  finish_shard_sums();
+  if (options_.tree_leaves == 0) {
+    sent_sums_ = options_.send_dtype ? sums_.to(*options_.send_dtype) : sums_;
+    replica_sums_ = groups.replicas->all_reduce(sent_sums_);
+    return;
+  }
+  // What the ranks of `shards` have of the tree, joined as far as its subtrees go.
+  LeafStack stack;
+  int64_t number = 0;
+  for (int rank = 0; rank < layout_.ranks(); ++rank) {
+    const LeafRange own =
+        leaves_of_rank(options_.tree_leaves, first_of(groups) + rank, groups.all->size());
+    for (const LeafRange& each : subtrees(own)) {
+      const auto row = std::ssize(stack.sums());
+      if (row != number) select(subtrees_, 0, row).copy_(select(subtrees_, 0, number));
+      ++number;
+      const int joins = stack.push(each);
+      for (int64_t upper = row; upper > row - joins; --upper) {
+        select(subtrees_, 0, upper - 1).add_(select(subtrees_, 0, upper));
+      }
+    }
+  }
+  const Tensor rows = slice(subtrees_, 0, 0, std::ssize(stack.sums()));
+  replica_sums_ = groups.replicas->tree_all_reduce(sums_, rows, options_.tree_leaves);
+  subtrees_ = {};
+}
+
 void UnitGradients::finish() {
   const NoGradGuard no_grad;
+  finish_shard_sums();
+  if (!replica_sums_) return;
+  replica_sums_->wait();
+  if (options_.send_dtype && sent_sums_.defined()) sums_.copy_(sent_sums_);
+  sent_sums_ = {};
+}
+
+void UnitGradients::finish_shard_sums() {
   for (; !pending_.empty(); pending_.pop_front()) {
     pending_.front().work.wait();
-    if (pending_.front().more.defined()) sums_.add_(pending_.front().more);
+    const Pending& next = pending_.front();
+    if (!next.more.defined()) continue;
+    next.is_first ? sums_.copy_(next.more) : sums_.add_(next.more);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "dist/ddp/reducer.h"
@@ -18,6 +19,16 @@ struct GradientSumOptions {
   int64_t tree_leaves = 0;
   /// As in ReducerOptions.
   bool average = false;
+  /// The dtype in which gradients are sent, if another than the parameters'. Not with tree_leaves.
+  std::optional<DType> send_dtype;
+};
+
+/// The ranks that gradients are summed over. With replicas the ranks come in groups of equal size,
+/// one after another: those of a group keep different parts, and rank i of every group the same.
+struct SumGroups {
+  ProcessGroup* all = nullptr;
+  ProcessGroup* shards = nullptr;    ///< ranks that keep different parts: this rank's group
+  ProcessGroup* replicas = nullptr;  ///< ranks that keep the same part; null: this one alone
 };
 
 /// The gradients of the parameters of one unit: an arena of all of them while a backward computes
@@ -60,10 +71,13 @@ class UnitGradients {
 
   /// Adds row `row` to the row before it, that to the one before it, and so on, `joins` times.
   void join(int64_t row, int64_t joins);
-  /// Does that, sends what is left to the ranks' shards and
-  /// returns the operation, which is also waited for in `finish`. The arena is freed when it ends.
-  /// Collective in `group`.
-  Work reduce(ProcessGroup& group, int64_t row, int64_t joins);
+  /// Does that, sends what is left to the ranks' shards and returns the operation, which is also
+  /// waited for in `finish`. The arena is freed when it ends. Collective in `groups.shards`.
+  Work reduce(const SumGroups& groups, int64_t row, int64_t joins);
+  /// Waits for the sums over `shards`, and begins to sum them over `replicas`, if there are any and
+  /// this has not been done in this step. Collective in `groups.replicas`; the step's last
+  /// reduction must have begun.
+  void begin_replica_sums(const SumGroups& groups);
   /// Waits for the sums.
   void finish();
   /// Bytes that a reduction sends and receives.
@@ -75,8 +89,11 @@ class UnitGradients {
 
   struct Pending {
     Work work;
-    Tensor more;  ///< to be added to the sums; undefined for the first of a step
+    Tensor more;           ///< to be added to the sums; undefined where it was written to them
+    bool is_first = true;  ///< of a step
   };
+  Work exchange_subtrees(const SumGroups& groups, const Tensor& sums);
+  void finish_shard_sums();
 
   const std::vector<NamedTensor> parameters_;
   const ShardLayout layout_;
@@ -90,6 +107,11 @@ class UnitGradients {
   bool needs_places_ = true;
   size_t missing_ = 0;
   std::deque<Pending> pending_;
+  /// With replicas and a tree: this rank's part of the sums of the subtrees of each rank of
+  /// `shards`, in the order of leaves, [subtrees, shard_elements()].
+  Tensor subtrees_;
+  std::optional<Work> replica_sums_;  ///< begun in this step
+  Tensor sent_sums_;                  ///< with a send_dtype: what the replicas add
 };
 
 }  // namespace lockstep::dist

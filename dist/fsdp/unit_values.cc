@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/view.h"
@@ -28,6 +29,27 @@ void move_into(const Tensor& parameter, const Tensor& arena, int64_t element) {
   impl.version_offset = version + 1;  // its memory is another
 }
 
+std::string why_cast(const std::string& unit, const std::string& parameter, DType dtype) {
+  return fmt::format(
+      "[fully_shard] parameter {} is not here: the values of its unit \"{}\" are spread over the "
+      "ranks and gathered in {}, for products under autocast alone. Use it there, let it be "
+      "gathered "
+      "as it is (parallel.gather_dtype: PARAMETER, ShardOptions::gather_dtype), or "
+      "summon_full_parameters() on all ranks first.",
+      parameter, unit, lockstep::name(dtype));
+}
+
+/// The cast that autocast takes of `parameter` while it has memory.
+Tensor cast_of(const Tensor& parameter, DType dtype, const std::string& why_away) {
+  const auto bytes = static_cast<size_t>(parameter.numel()) * size_of(dtype);
+  auto storage = make_ref<Storage>(nullptr, bytes, parameter.device());
+  storage->take_window_away(why_away);
+  Tensor cast(make_ref<TensorImpl>(std::move(storage), parameter.sizes(), parameter.strides(),
+                                   int64_t{0}, dtype));
+  set_prepared_cast(parameter, cast);
+  return cast;
+}
+
 std::string why_away(const std::string& unit, const std::string& parameter) {
   return fmt::format(
       "[fully_shard] parameter {} is not here: the values of its unit \"{}\" are spread over the "
@@ -38,78 +60,136 @@ std::string why_away(const std::string& unit, const std::string& parameter) {
 
 }  // namespace
 
+bool has_no_memory(const Tensor& parameter) {
+  const Storage& storage = *parameter.storage();
+  return parameter.numel() > 0 && !storage.owns_memory() && storage.parent() == nullptr &&
+         storage.data() == nullptr;
+}
+
 UnitValues::UnitValues(std::string name, std::vector<NamedTensor> parameters,
-                       const TensorOptions& options, int rank, int ranks, bool stays_whole)
+                       const UnitValuesOptions& options)
     : name_(std::move(name)),
       parameters_(std::move(parameters)),
-      layout_(elements_of(parameters_), ranks),
-      rank_(rank),
-      stays_whole_(stays_whole) {
+      layout_(elements_of(parameters_), options.ranks),
+      options_(options) {
   const NoGradGuard no_grad;
-  arena_ = empty({layout_.elements()}, options);
+  arena_ = empty({layout_.elements()}, options_.tensors);
   for (const ShardLayout::Gap& gap : layout_.gaps()) slice(arena_, 0, gap.first, gap.end).zero_();
+  while (vectors_ < parameters_.size() && parameters_[vectors_].tensor.dim() < 2) ++vectors_;
+  gathers_casts_ = options_.gather_dtype && !options_.stays_whole &&
+                   vectors_ < parameters_.size() &&
+                   layout_.offset(static_cast<uint32_t>(vectors_)) <= layout_.shard_elements();
   for (uint32_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i].tensor;
     const int64_t first = layout_.offset(i);
-    slice(arena_, 0, first, first + parameter.numel()).copy_(parameter.detach().view({-1}));
+    const Tensor place = slice(arena_, 0, first, first + parameter.numel());
+    if (!has_no_memory(parameter)) {
+      place.copy_(parameter.detach().view({-1}));
+    } else if (options_.fill) {
+      options_.fill(parameter, window_like(arena_, first, parameter));
+    } else {
+      place.zero_();
+      without_values_.push_back(i);
+    }
     move_into(parameter, arena_, first);
-    why_away_.push_back(why_away(name_, parameters_[i].name));
+    why_away_.push_back(is_cast(i) ? why_cast(name_, parameters_[i].name, *options_.gather_dtype)
+                                   : why_away(name_, parameters_[i].name));
+    casts_.push_back(is_cast(i) ? cast_of(parameter, *options_.gather_dtype, why_away_.back())
+                                : Tensor());
   }
-  shard_ = stays_whole_ ? own_part() : own_part().clone();
+  shard_ = options_.stays_whole ? own_part(arena_) : own_part(arena_).clone();
 }
 
-Tensor UnitValues::own_part() const {
-  const int64_t own = rank_ * layout_.shard_elements();
-  return slice(arena_, 0, own, own + layout_.shard_elements());
+UnitValues::~UnitValues() {
+  for (size_t i = 0; i < casts_.size(); ++i) {
+    if (casts_[i].defined()) set_prepared_cast(parameters_[i].tensor, {});
+  }
+}
+
+size_t UnitValues::first_without_values() const {
+  return without_values_.empty() ? parameters_.size() : without_values_.front();
+}
+
+Tensor UnitValues::own_part(const Tensor& arena) const {
+  const int64_t own = options_.rank * layout_.shard_elements();
+  return slice(arena, 0, own, own + layout_.shard_elements());
 }
 
 int64_t UnitValues::bytes() const {
   return layout_.elements() * static_cast<int64_t>(size_of(shard_.dtype()));
 }
 
-bool UnitValues::start_gather(ProcessGroup& group) {
-  const bool is_there = gather_under_way_ || (arena_.defined() && !out_of_date_);
+bool UnitValues::start_gather(ProcessGroup& group, bool as_they_are) {
+  const bool is_there = gather_under_way_ || (has_arena() && !out_of_date_);
   if (parameters_.empty() || is_there) return false;
   const NoGradGuard no_grad;
-  if (!arena_.defined()) arena_ = empty({layout_.elements()}, shard_.options());
-  gather_ = group.all_gather(arena_, shard_);
+  if (gathers_casts_ && !as_they_are) {
+    start_cast_gather(group);
+  } else {
+    if (!arena_.defined()) arena_ = empty({layout_.elements()}, shard_.options());
+    gather_ = group.all_gather(arena_, shard_);
+  }
   gather_under_way_ = true;
   out_of_date_ = false;
   return true;
 }
 
+void UnitValues::start_cast_gather(ProcessGroup& group) {
+  cast_arena_ = empty({layout_.elements()}, {*options_.gather_dtype, shard_.device()});
+  const Tensor own = own_part(cast_arena_);
+  own.copy_(shard_);
+  gather_ = group.all_gather(cast_arena_, own);
+  if (vectors_ == 0) return;
+  const int64_t end = layout_.offset(static_cast<uint32_t>(vectors_));
+  vector_arena_ = empty({end}, shard_.options());
+  if (options_.rank == 0) vector_arena_.copy_(slice(shard_, 0, 0, end));
+  vector_gather_ = group.broadcast(vector_arena_, 0);
+}
+
 void UnitValues::finish_gather() {
   if (!gather_under_way_) return;
   std::exchange(gather_, {}).wait();
+  std::exchange(vector_gather_, {}).wait();
   gather_under_way_ = false;
-  const size_t element = size_of(shard_.dtype());
   for (uint32_t i = 0; i < parameters_.size(); ++i) {
     Storage& storage = *parameters_[i].tensor.storage();
-    storage.place_window(arena_.storage(), static_cast<size_t>(layout_.offset(i)) * element);
-    if (new_values_) storage.bump_version();
+    const bool is_cast_now = cast_arena_.defined() && is_cast(i);
+    const Tensor& arena = is_cast_now             ? cast_arena_
+                          : cast_arena_.defined() ? vector_arena_
+                                                  : arena_;
+    Storage& placed = is_cast_now ? *casts_[i].storage() : storage;
+    placed.place_window(arena.storage(),
+                        static_cast<size_t>(layout_.offset(i)) * size_of(arena.dtype()));
+    if (!new_values_) continue;
+    storage.bump_version();
+    if (casts_[i].defined()) casts_[i].storage()->bump_version();
   }
   new_values_ = false;
 }
 
 void UnitValues::release() {
-  if (stays_whole_ || !arena_.defined()) return;
-  if (gather_under_way_) std::exchange(gather_, {}).wait();
+  if (options_.stays_whole || !has_arena()) return;
+  if (gather_under_way_) {
+    std::exchange(gather_, {}).wait();
+    std::exchange(vector_gather_, {}).wait();
+  }
   gather_under_way_ = false;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     parameters_[i].tensor.storage()->take_window_away(why_away_[i]);
+    if (casts_[i].defined()) casts_[i].storage()->take_window_away(why_away_[i]);
   }
-  arena_ = {};
+  arena_ = cast_arena_ = vector_arena_ = {};
 }
 
 void UnitValues::mark_changed() {
-  out_of_date_ = stays_whole_;
+  out_of_date_ = options_.stays_whole;
   new_values_ = true;
 }
 
 void UnitValues::take_from_parameters() {
-  if (stays_whole_) return;  // the shard is a part of the arena
+  if (options_.stays_whole) return;  // the shard is a part of the arena
   const NoGradGuard no_grad;
-  shard_.copy_(own_part());
+  shard_.copy_(own_part(arena_));
 }
 
 }  // namespace lockstep::dist

@@ -90,6 +90,7 @@
 #include "nn/forward_hooks.h"
 #include "nn/functional_call.h"
 #include "nn/image_layers.h"
+#include "nn/initial_values.h"
 #include "nn/kv_cache.h"
 #include "nn/language_model.h"
 #include "nn/layers.h"

@@ -112,6 +112,31 @@ TEST(Autocast, PromotingOperatorsGetTheWidest) {
   EXPECT_EQ(joined(bf16, f32.to(DType::kF64)), DType::kF64);
 }
 
+TEST(Autocast, APreparedCastIsTakenWhileItHasMemoryAndGradientsReachTheWeight) {
+  const Tensor input = matrix({1, 2, 3, 4}), plain = weight(), prepared = weight();
+  const auto gradient_of = [&](const Tensor& of) {
+    of.set_grad({});
+    const AutocastGuard region(kOnCPU);
+    sum(mm(input, of)).backward();
+    return elements(of.grad());
+  };
+  const Doubles expected = gradient_of(plain);
+  set_prepared_cast(prepared, matrix({8, 0, 0, 8}, DType::kBF16));
+  EXPECT_EQ(gradient_of(prepared), expected);
+  {
+    const AutocastGuard region(kOnCPU);
+    EXPECT_THAT(elements(mm(input, prepared)), ElementsAre(8, 16, 24, 32));
+    EXPECT_THAT(elements(exp(prepared)), ::testing::Not(ElementsAre(0, 0, 0, 0)))
+        << "operators in f32 read the weight";
+    // An activation checkpoint keeps no casts.
+    const AutocastGuard recomputing(kOnCPU, true, DType::kBF16, /*cache_enabled=*/false);
+    EXPECT_THAT(elements(mm(input, prepared)), ElementsAre(8, 16, 24, 32));
+  }
+  set_prepared_cast(prepared, {});
+  const AutocastGuard region(kOnCPU);
+  EXPECT_EQ(elements(mm(input, prepared)), elements(mm(input, plain)));
+}
+
 TEST(Autocast, OperatorsWithoutAClassGetWhatTheyAreGiven) {
   const Tensor x = matrix({1, 2, 3, 4}, DType::kBF16);
   const AutocastGuard region(kOnCPU);

@@ -193,9 +193,13 @@ void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& m
            "[checkpoint] {}: its optimizer is {}, the config's {}. Set optimizer.{} {{}} in the "
            "config, or train in another directory.",
            path.string(), manifest.optimizer, optimizer.kind(), manifest.optimizer);
-  load_weights(trainer.task().model(), path / kWeights);
-  const std::vector<nn::StoredParameter> state = trainer.optimizer_state();
-  if (!state.empty()) load_tensors(path / kOptimizer, state);
+  const bool has_state = !optimizer.state_names().empty();
+  if (trainer.is_sharded()) {
+    trainer.read_later({path / kWeights, has_state ? path / kOptimizer : fs::path()});
+  } else {
+    load_weights(trainer.task().model(), path / kWeights);
+    if (has_state) load_tensors(path / kOptimizer, optimizer.state());
+  }
   optimizer.set_steps(manifest.optimizer_steps);
   if (manifest.grad_scaler) trainer.scaler().load_state(*manifest.grad_scaler);
   trainer.set_position(manifest.position);

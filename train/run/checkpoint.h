@@ -31,9 +31,9 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& folder, Train
                                       const std::function<Tensor(size_t)>& collect = {});
 
 /// Loads a checkpoint that `verify_checkpoint` accepted, comparing the bytes that it loads with the
-/// manifest once more, into `trainer`. Throws CheckpointError if
-/// it does not fit the trainer: another optimizer, or missing, unexpected or differently shaped
-/// tensors, all of them listed.
+/// manifest once more, into `trainer`. Of a sharded model weights and optimizer state are left to
+/// Trainer::read_state, by all ranks. Throws CheckpointError if it does not fit the trainer:
+/// another optimizer, or missing, unexpected or differently shaped tensors, all of them listed.
 void restore(Trainer& trainer, const std::filesystem::path& path,
              const CheckpointManifest& manifest);
 

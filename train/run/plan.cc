@@ -11,6 +11,7 @@
 #include "core/tensor/random_state_guard.h"
 #include "dist/collectives/leaf_tree.h"
 #include "dist/group/planning_group.h"
+#include "nn/initial_values.h"
 #include "train/build.h"
 #include "train/gradient_options.h"
 #include "train/precision.h"
@@ -94,7 +95,9 @@ Sent sent_by(const dist::PlanningGroup& group) {
   const auto of = [&](dist::OpKind kind) { return static_cast<int64_t>(group.bytes_sent(kind)); };
   return {.all_reduce = of(dist::OpKind::kAllReduce),
           .all_gather = of(dist::OpKind::kAllGather),
-          .reduce_scatter = of(dist::OpKind::kReduceScatter)};
+          .reduce_scatter = of(dist::OpKind::kReduceScatter),
+          .all_to_all = of(dist::OpKind::kAllToAll),
+          .broadcast = of(dist::OpKind::kBroadcast)};
 }
 
 /// What a step of all micro-batches sends, where one of those planned took `before` to `after`.
@@ -102,9 +105,14 @@ Sent in_a_step(const Sent& after, const Sent& before, const dist::ShardedModel& 
                const RunPlan& plan) {
   Sent step{.all_reduce = after.all_reduce - before.all_reduce,
             .all_gather = after.all_gather - before.all_gather,
-            .reduce_scatter = after.reduce_scatter - before.reduce_scatter};
+            .reduce_scatter = after.reduce_scatter - before.reduce_scatter,
+            .all_to_all = after.all_to_all - before.all_to_all,
+            .broadcast = after.broadcast - before.broadcast};
   const int64_t passes = plan.leaves * planned_micro_batches(plan);
-  if (sharded.gathers_each_pass()) step.all_gather = step.all_gather / passes * plan.micro_batches;
+  if (sharded.gathers_each_pass()) {
+    step.all_gather = step.all_gather / passes * plan.micro_batches;
+    step.broadcast = step.broadcast / passes * plan.micro_batches;
+  }
   if (!sharded.accumulates()) {
     step.reduce_scatter = step.reduce_scatter / passes * plan.micro_batches;
   }
@@ -176,14 +184,18 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
       rows == plan.micro_batch_size ? std::vector<Tensor>() : build(rows).make_inputs();
   memory.reset_peak();
 
-  const PlannedModel planned = build(plan.micro_batch_size);
-  const nn::Module& model = *planned.model;
-  const std::vector<Tensor> inputs = planned.make_inputs();
-  const StepShare share = share_of_step(config.train(), ranks - 1, ranks);
   std::optional<dist::PlanningGroup> group;
   if (ranks > 1) {
     group.emplace(static_cast<int>(ranks) - 1, static_cast<int>(ranks), dist::kReductionsUnderWay);
   }
+  const PlannedModel planned = [&] {
+    std::optional<nn::DeferValuesGuard> later;
+    if (is_sharded(config, group ? &*group : nullptr)) later.emplace();
+    return build(plan.micro_batch_size);
+  }();
+  const nn::Module& model = *planned.model;
+  const std::vector<Tensor> inputs = planned.make_inputs();
+  const StepShare share = share_of_step(config.train(), ranks - 1, ranks);
   const std::unique_ptr<dist::ShardedModel> sharded =
       make_sharded_model(config, share, *planned.model, group ? &*group : nullptr);
   const std::unique_ptr<Optimizer> optimizer =
@@ -205,9 +217,8 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
     plan.communication = sharded ? in_a_step(sent_by(*group), sent_before, *sharded, plan)
                                  : of_buckets(reducer->bytes() / arenas, ranks);
   }
-  if (sharded) sharded->summon_full_parameters();
   run_evaluation(planned, held_out.empty() ? planned.make_inputs() : held_out, precision);
-  if (sharded) sharded->release_full_parameters();
+  if (sharded) sharded->end_forwards();
   run_checkpoint(model, sharded != nullptr);
 
   plan.parameters = model.parameter_count();

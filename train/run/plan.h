@@ -45,8 +45,12 @@ struct RunPlan {
     int64_t all_reduce = 0;
     int64_t all_gather = 0;
     int64_t reduce_scatter = 0;
+    int64_t all_to_all = 0;
+    int64_t broadcast = 0;
 
-    int64_t sum() const { return all_reduce + all_gather + reduce_scatter; }
+    int64_t sum() const {
+      return all_reduce + all_gather + reduce_scatter + all_to_all + broadcast;
+    }
   };
   Communication communication;
   /// Tensors in one checkpoint's files.

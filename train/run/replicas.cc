@@ -49,12 +49,13 @@ void Replicas::require_same_data(const Task& task) {
 }
 
 Replicas::Next Replicas::agree(const Next& next) {
-  const Tensor told = empty({2}, DType::kI64);
+  const Tensor told = empty({3}, DType::kI64);
   auto* const words = told.data<int64_t>();
   words[0] = static_cast<int64_t>(next.act);
   words[1] = next.detail;
+  words[2] = static_cast<int64_t>(next.more);
   group_->broadcast(told, 0, {.timeout = kFollowerTimeout}).wait();
-  return {static_cast<Act>(words[0]), words[1]};
+  return {static_cast<Act>(words[0]), words[1], static_cast<uint64_t>(words[2])};
 }
 
 void Replicas::announce_step(bool another) {
@@ -71,10 +72,10 @@ void Replicas::announce_state(Trainer& trainer) {
   share_state(trainer);
 }
 
-void Replicas::announce_gather(Trainer& trainer) {
-  if (group_ == nullptr || !trainer.is_sharded()) return;
-  agree({Act::kGather});
-  trainer.gather_weights();
+std::string Replicas::announce_sample(Trainer& trainer, int64_t bytes, uint64_t seed,
+                                      const StopRequest& stop) {
+  if (group_ != nullptr && trainer.is_sharded()) agree({Act::kSample, bytes, seed});
+  return trainer.sample_text(bytes, seed, stop);
 }
 
 Tensor Replicas::announce_collect(Trainer& trainer, size_t number) {
@@ -101,16 +102,31 @@ std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
   return report;
 }
 
+/// The state of a sharded model: from the files that the leader names; without any, of weights that
+/// are whole on every rank, the leader's.
+void Replicas::share_parts(Trainer& trainer) {
+  const StateFiles& own = trainer.files_to_read();
+  const std::vector<std::string> weights =
+      dist::all_gather_texts(*group_, own.weights.string(), dist::at_start(*group_));
+  const std::vector<std::string> optimizer =
+      dist::all_gather_texts(*group_, own.optimizer.string(), dist::at_start(*group_));
+  const StateFiles files{weights.front(), optimizer.front()};
+  if (!files.empty()) return trainer.read_state(files);
+  const nn::Module& model = trainer.task().model();
+  if (trainer.has_whole_weights()) return broadcast_each(*group_, model.stored_parameters());
+  for (const nn::NamedParameter& each : model.named_buffers()) {
+    dist::broadcast_values(*group_, each.tensor);
+  }
+}
+
 void Replicas::share_state(Trainer& trainer) {
   trainer.give_up_next();
   const NoGradGuard no_grad;
-  broadcast_each(*group_, trainer.task().model().stored_parameters());
   if (trainer.is_sharded()) {
-    const Tensor restored = full({1}, trainer.has_whole_optimizer_state() ? 1 : 0, DType::kI64);
-    group_->broadcast(restored, 0).wait();
-    if (restored.item<int64_t>() != 0) trainer.distribute_optimizer_state();
+    share_parts(trainer);
   } else {
-    broadcast_each(*group_, trainer.optimizer_state());
+    broadcast_each(*group_, trainer.task().model().stored_parameters());
+    broadcast_each(*group_, trainer.optimizer().state());
   }
   GradScalerState scale = trainer.scaler().state();
   const Tensor numbers = empty({8}, DType::kF64);
@@ -146,8 +162,8 @@ void Replicas::follow(Trainer& trainer, const std::function<void(const StepResul
       case Act::kState:
         share_state(trainer);
         break;
-      case Act::kGather:
-        trainer.gather_weights();
+      case Act::kSample:
+        (void)trainer.sample_text(next.detail, next.more);
         break;
       case Act::kCollect:
         (void)trainer.collect_state(static_cast<size_t>(next.detail));

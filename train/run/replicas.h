@@ -32,10 +32,12 @@ class Replicas {
   // The leader calls these before it performs the action; the other ranks are in `follow`.
   void announce_step(bool another);  ///< as Trainer::step
   void announce_evaluation(int64_t max_batches);
-  /// Broadcasts the leader's training state: weights, buffers, optimizer, loss scale, position.
+  /// Broadcasts the leader's training state: weights, buffers, optimizer, loss scale, position. The
+  /// ranks of a sharded model read their parts of what the leader has restored.
   void announce_state(Trainer& trainer);
-  /// Trainer::gather_weights of a sharded model.
-  void announce_gather(Trainer& trainer);
+  /// Trainer::sample_text, which needs the other ranks where the model is sharded.
+  std::string announce_sample(Trainer& trainer, int64_t bytes, uint64_t seed,
+                              const StopRequest& stop);
   /// Trainer::collect_state of a sharded model.
   Tensor announce_collect(Trainer& trainer, size_t number);
   void announce_end();
@@ -48,14 +50,16 @@ class Replicas {
   void follow(Trainer& trainer, const std::function<void(const StepResult&)>& after_step = {});
 
  private:
-  enum class Act : int64_t { kStep, kEvaluation, kState, kGather, kCollect, kOverlap, kEnd };
+  enum class Act : int64_t { kStep, kEvaluation, kState, kSample, kCollect, kOverlap, kEnd };
   struct Next {
     Act act;
     int64_t detail = 0;  ///< kEvaluation: max_batches; kStep: 1 if another step is to follow;
-                         ///< kCollect: the number of the tensor
+                         ///< kCollect: the number of the tensor; kSample: bytes of text
+    uint64_t more = 0;   ///< kSample: the seed
   };
   Next agree(const Next& next);
   void share_state(Trainer& trainer);
+  void share_parts(Trainer& trainer);
 
   dist::ProcessGroup* group_;
 };

@@ -15,6 +15,7 @@
 #include "core/base/json_line.h"
 #include "core/tensor/allocator.h"
 #include "train/build.h"
+#include "train/gradient_options.h"
 #include "train/report/metrics.h"
 #include "train/run/final_model.h"
 #include "train/run/resume.h"
@@ -38,13 +39,20 @@ NonFinite policy_of(const config::TrainConfig& config) {
   return NonFinite::kStop;
 }
 
-/// Drops the path of initial weights if a checkpoint replaces them: the file need not exist then.
-config::RunConfig config_to_build(const config::RunConfig& config, const RunDirectory& directory) {
-  config::RunConfig built = config;
+bool has_checkpoint(const RunDirectory& directory) {
   const auto found = list_checkpoints(directory.checkpoints());
-  if (std::ranges::any_of(found, &CheckpointEntry::complete))
+  return std::ranges::any_of(found, &CheckpointEntry::complete);
+}
+
+/// The task of this rank. Drops the path of initial weights if a checkpoint replaces them, as the
+/// file need not exist then, and if the ranks of a sharded model read them (`read_later`).
+std::unique_ptr<Task> task_of(const config::RunConfig& config, const RunDirectory& directory,
+                              const dist::ProcessGroup* group) {
+  config::RunConfig built = config;
+  if (has_checkpoint(directory) || is_sharded(config, group)) {
     built.mutable_model()->set_weights("");
-  return built;
+  }
+  return build_task(built, share_of_step(config.train(), group));
 }
 
 /// The newest checkpoint that is whole by its manifest.
@@ -108,10 +116,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
       config_text_(config::to_text(config)),
       memory_(config.memory(), device_of(config), directory),
       replicas_(group),
-      trainer_(Trainer::create(config,
-                               task ? std::move(task)
-                                    : build_task(config_to_build(config, directory),
-                                                 share_of_step(config.train(), group)),
+      trainer_(Trainer::create(config, task ? std::move(task) : task_of(config, directory, group),
                                group)),
       guard_(policy_of(config.train()), config.train().non_finite_limit()),
       can_roll_back_(policy_of(config.train()) == NonFinite::kRollback) {
@@ -123,6 +128,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
     nothing_to_train_ = settings_.stop.all_steps_done(saved_step_);
   } else {
     require_no_history(directory_);
+    if (!trainer_.has_whole_weights()) trainer_.read_later({config.model().weights(), {}});
   }
   // What a killed process left: its temporary files, and a removal that it had begun.
   remove_stale_partials(directory_.path());
@@ -196,7 +202,10 @@ void TrainingRun::finish(RunSummary& summary, RunEnd end, const RunOptions& opti
     if (!evaluated) summary.end = RunEnd::kStopped;
   }
   export_model();
-  replicas_.announce_gather(trainer_);  // for a sample of the caller's
+  if (options.final_sample && trainer_.is_sharded() && !(options.stop && options.stop())) {
+    summary.sample =
+        replicas_.announce_sample(trainer_, settings_.sample_bytes, settings_.seed, options.stop);
+  }
 }
 
 RunSummary TrainingRun::run_without_steps(const RunOptions& options) {
@@ -317,7 +326,6 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
   }
   if (action == NonFinite::kRollback) {
     const std::filesystem::path newest = newest_checkpoint(directory_.checkpoints());
-    replicas_.announce_gather(trainer_);
     restore(trainer_, newest, verify_checkpoint(newest));
     trainer_.set_position({trainer_.steps_done(), after.batch});
     replicas_.announce_state(trainer_);
@@ -351,10 +359,9 @@ void TrainingRun::log_buckets(RunLog& log) {
 }
 
 void TrainingRun::show_sample(RunLog& log, const RunOptions& options) {
-  replicas_.announce_gather(trainer_);
   const WaitFor waiting(options, "this token of the sample");
   const std::string text =
-      trainer_.task().sample_text(settings_.sample_bytes, settings_.seed, options.stop);
+      replicas_.announce_sample(trainer_, settings_.sample_bytes, settings_.seed, options.stop);
   if (text.empty() || (options.stop && options.stop())) return;
   MetricsWriter samples(directory_.samples());
   samples.write(JsonLine().add("step", trainer_.steps_done()).add("text", text));

@@ -35,6 +35,7 @@ struct RunSummary {
   std::optional<OverlapReport> overlap;
   bool told_lost_log = false;  ///< metrics.jsonl says that messages were lost
   Evaluation held_out;  ///< over all held-out data; no targets when there is none or it was stopped
+  std::optional<std::string> sample;  ///< of a sharded model, where RunOptions asks for it
 };
 
 struct RunOptions {
@@ -46,6 +47,9 @@ struct RunOptions {
   /// text lives as long as the process.
   std::function<void(const char* what)> waiting_for;
   double time_limit = 0;  ///< seconds after which the run stops resumably; 0: no limit
+  /// Generates RunSummary::sample at the end, while the other ranks are still there, of which a
+  /// sharded model needs the weights.
+  bool final_sample = false;
   std::function<void(int64_t step)> before_step;  ///< called as each step begins
 };
 

@@ -35,45 +35,16 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> contents, std::s
            contents.size());
   std::memcpy(&header_bytes, contents.data(), sizeof(header_bytes));
   contents = contents.subspan(sizeof(header_bytes));
-  LS_CHECK(
-      header_bytes <= kMaxSafetensorsHeaderBytes, CheckpointError,
-      "[safetensors] {}: a header of {} bytes: expected at most {}. Is this a safetensors file?",
-      origin, header_bytes, kMaxSafetensorsHeaderBytes);
-  LS_CHECK(header_bytes <= contents.size(), CheckpointError,
-           "[safetensors] {}: the header of {} bytes ends past the file. The file is truncated.",
-           origin, header_bytes);
+  check_header_bytes(header_bytes, contents.size(), origin);
   const std::span<const std::byte> data = contents.subspan(header_bytes);
-
   SafetensorsHeader header = parse_safetensors_header(
       {reinterpret_cast<const char*>(contents.data()), header_bytes}, origin);
-  std::ranges::sort(header.entries, [](const TensorEntry& a, const TensorEntry& b) {
-    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
-  });
-
+  check_layout(header, data.size(), origin);
   SafetensorsContent content{{}, std::move(header.metadata)};
-  uint64_t position = 0;
   for (TensorEntry& entry : header.entries) {
-    LS_CHECK(
-        entry.begin == position && entry.end >= entry.begin, CheckpointError,
-        "[safetensors] {}: tensor \"{}\" lies at bytes {} to {} where the next free byte is {}: "
-        "offsets may neither overlap nor leave holes.",
-        origin, entry.name, entry.begin, entry.end, position);
-    LS_CHECK(
-        entry.end <= data.size(), CheckpointError,
-        "[safetensors] {}: tensor \"{}\" ends at byte {} of the data, which has {}. The file is "
-        "truncated.",
-        origin, entry.name, entry.end, data.size());
-    const uint64_t bytes = byte_count(entry.dtype, entry.shape, origin, entry.name);
-    LS_CHECK(entry.end - entry.begin == bytes, CheckpointError,
-             "[safetensors] {}: tensor \"{}\" has {} bytes where its shape needs {}.", origin,
-             entry.name, entry.end - entry.begin, bytes);
     content.tensors.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape),
-                               data.subspan(entry.begin, bytes)});
-    position = entry.end;
+                               data.subspan(entry.begin, entry.end - entry.begin)});
   }
-  LS_CHECK(position == data.size(), CheckpointError,
-           "[safetensors] {}: {} bytes follow the last tensor: expected none.", origin,
-           data.size() - position);
   return content;
 }
 

@@ -1,8 +1,10 @@
 #include "train/weights/safetensors_header.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -237,6 +239,43 @@ int safetensors_rank(DType dtype) {
     if (kCodes[rank].dtype == dtype) return rank;
   }
   throw InternalError("[safetensors] a dtype has no code.");
+}
+
+void check_header_bytes(uint64_t bytes, uint64_t left, std::string_view origin) {
+  LS_CHECK(
+      bytes <= kMaxSafetensorsHeaderBytes, CheckpointError,
+      "[safetensors] {}: a header of {} bytes: expected at most {}. Is this a safetensors file?",
+      origin, bytes, kMaxSafetensorsHeaderBytes);
+  LS_CHECK(bytes <= left, CheckpointError,
+           "[safetensors] {}: the header of {} bytes ends past the file. The file is truncated.",
+           origin, bytes);
+}
+
+void check_layout(SafetensorsHeader& header, uint64_t data_bytes, std::string_view origin) {
+  std::ranges::sort(header.entries, [](const TensorEntry& a, const TensorEntry& b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  });
+  uint64_t position = 0;
+  for (const TensorEntry& entry : header.entries) {
+    LS_CHECK(
+        entry.begin == position && entry.end >= entry.begin, CheckpointError,
+        "[safetensors] {}: tensor \"{}\" lies at bytes {} to {} where the next free byte is {}: "
+        "offsets may neither overlap nor leave holes.",
+        origin, entry.name, entry.begin, entry.end, position);
+    LS_CHECK(
+        entry.end <= data_bytes, CheckpointError,
+        "[safetensors] {}: tensor \"{}\" ends at byte {} of the data, which has {}. The file is "
+        "truncated.",
+        origin, entry.name, entry.end, data_bytes);
+    const uint64_t bytes = byte_count(entry.dtype, entry.shape, origin, entry.name);
+    LS_CHECK(entry.end - entry.begin == bytes, CheckpointError,
+             "[safetensors] {}: tensor \"{}\" has {} bytes where its shape needs {}.", origin,
+             entry.name, entry.end - entry.begin, bytes);
+    position = entry.end;
+  }
+  LS_CHECK(position == data_bytes, CheckpointError,
+           "[safetensors] {}: {} bytes follow the last tensor: expected none.", origin,
+           data_bytes - position);
 }
 
 }  // namespace lockstep::train

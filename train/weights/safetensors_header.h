@@ -33,6 +33,14 @@ struct SafetensorsHeader {
 /// JSON, unexpected members, duplicate keys and unsupported dtypes.
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::string_view origin);
 
+/// Throws CheckpointError unless a header of `bytes` bytes is allowed and ends within the `left`
+/// bytes that follow its length.
+void check_header_bytes(uint64_t bytes, uint64_t left, std::string_view origin);
+
+/// Sorts the tensors by their place. Throws CheckpointError, naming the tensor, unless they fill
+/// `data_bytes` bytes without overlaps and holes, each as its shape needs.
+void check_layout(SafetensorsHeader& header, uint64_t data_bytes, std::string_view origin);
+
 /// Returns `header` as JSON, padded with spaces to a multiple of 8 bytes. Throws CheckpointError,
 /// with a message that begins with `origin`, for names that are not UTF-8.
 std::string format_safetensors_header(const SafetensorsHeader& header, std::string_view origin);

@@ -1,5 +1,6 @@
 #include "train/weights/tensor_file.h"
 
+#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -9,6 +10,7 @@
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
 #include "train/weights/file_digests.h"
+#include "train/weights/safetensors_reader.h"
 #include "train/weights/tensor_bytes.h"
 
 namespace lockstep::train {
@@ -30,6 +32,32 @@ ViewKey view_key(const nn::StoredParameter& stored) {
 
 ContentHash hash_of(std::span<const std::byte> bytes) {
   return ContentHasher().add(bytes).result();
+}
+
+/// Throws CheckpointError listing what keeps `found`, the tensors of a file, from being exactly
+/// `tensors`. `Found` has members name, dtype and shape.
+template <class Found>
+void check_fit(const std::filesystem::path& path, const std::vector<Found>& found,
+               std::span<const nn::StoredParameter> tensors) {
+  std::string problems;
+  std::set<std::string_view> expected;
+  for (const nn::StoredParameter& tensor : tensors) {
+    expected.insert(tensor.name);
+    const auto record = std::ranges::find(found, tensor.name, &Found::name);
+    if (record == found.end()) {
+      problems += fmt::format("\n  missing {}", tensor.name);
+    } else if (record->dtype != tensor.tensor.dtype() ||
+               !same(record->shape, tensor.tensor.sizes())) {
+      problems += fmt::format("\n  {}: expected {}{}, got {}{}", tensor.name,
+                              to_string(tensor.tensor.dtype()), to_string(tensor.tensor.sizes()),
+                              to_string(record->dtype), to_string(IntList(record->shape)));
+    }
+  }
+  for (const Found& each : found) {
+    if (!expected.contains(each.name)) problems += "\n  unexpected " + each.name;
+  }
+  LS_CHECK(problems.empty(), CheckpointError, "[checkpoint] {} does not fit:{}", path.string(),
+           problems);
 }
 
 }  // namespace
@@ -78,25 +106,7 @@ void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredP
   const NoGradGuard no_grad;
   const SafetensorsFile file(path);
   check_file(path, file);
-  std::string problems;
-  std::set<std::string_view> expected;
-  for (const nn::StoredParameter& tensor : tensors) {
-    expected.insert(tensor.name);
-    const TensorRecord* record = file.find(tensor.name);
-    if (record == nullptr) {
-      problems += fmt::format("\n  missing {}", tensor.name);
-    } else if (record->dtype != tensor.tensor.dtype() ||
-               !same(record->shape, tensor.tensor.sizes())) {
-      problems += fmt::format("\n  {}: expected {}{}, got {}{}", tensor.name,
-                              to_string(tensor.tensor.dtype()), to_string(tensor.tensor.sizes()),
-                              to_string(record->dtype), to_string(IntList(record->shape)));
-    }
-  }
-  for (const TensorRecord& record : file.tensors()) {
-    if (!expected.contains(record.name)) problems += "\n  unexpected " + record.name;
-  }
-  LS_CHECK(problems.empty(), CheckpointError, "[checkpoint] {} does not fit:{}", path.string(),
-           problems);
+  check_fit(path, file.tensors(), tensors);
   for (const nn::StoredParameter& tensor : tensors) {
     const TensorRecord& record = file.at(tensor.name);
     LS_ASSERT(tensor.tensor.is_contiguous());
@@ -106,7 +116,13 @@ void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredP
   }
 }
 
-FileDigest digest_of(const std::filesystem::path& path) { return digest_of(SafetensorsFile(path)); }
+void check_fits(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors) {
+  check_fit(path, SafetensorsReader(path).tensors(), tensors);
+}
+
+FileDigest digest_of(const std::filesystem::path& path) {
+  return digest_of(SafetensorsReader(path));
+}
 
 FileDigest digest_of(const SafetensorsFile& file) {
   FileDigest digest;

@@ -39,7 +39,11 @@ FileDigest save_tensors(const std::filesystem::path& path,
 /// of its folder says (file_digests.h); `tensors` are then unchanged.
 void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors);
 
-/// Computes the digest of an existing file. Throws CheckpointError if it is no safetensors file.
+/// Throws CheckpointError as `load_tensors` does if the file's tensors are not exactly these.
+void check_fits(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors);
+
+/// Computes the digest of an existing file, of which a piece at a time is in memory. Throws
+/// CheckpointError if it is no safetensors file.
 FileDigest digest_of(const std::filesystem::path& path);
 FileDigest digest_of(const SafetensorsFile& file);
 

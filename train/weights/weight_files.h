@@ -18,6 +18,12 @@ struct WeightEntry {
   std::string file;
 };
 
+/// Calls `open` for each file that holds weights of a model, with its path; it returns the names of
+/// the file's tensors. `path` and errors as in WeightFiles.
+void each_weight_file(
+    const std::filesystem::path& path,
+    const std::function<std::vector<std::string>(const std::filesystem::path&)>& open);
+
 /// The tensors of a model stored in one safetensors file or in several shards. The files are
 /// read into memory, and compared with the manifest of their folder if there is one
 /// (file_digests.h). Immutable, so safe to read from many threads.
@@ -39,9 +45,6 @@ class WeightFiles {
   const WeightEntry* find(std::string_view name) const;
 
  private:
-  void add_file(const std::filesystem::path& path);
-  void add_shards(const std::filesystem::path& index);
-
   std::vector<std::unique_ptr<const SafetensorsFile>> files_;
   Entries entries_;
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/autocast.h"
 #include "core/device/copies.h"
 #include "core/tensor/allocator.h"
 #include "dist/fsdp/fully_shard.h"
@@ -117,6 +118,80 @@ TEST(ShardedModel, GradientsHaveTheBitsOfOneTreeOfLeaves) {
     }
   }
   for (const auto& each : seen) EXPECT_EQ(each, seen.front());
+}
+
+TEST(ShardedModel, ReplicasOfShardsTrainAsOneRankDoes) {
+  const SmallNet alone;
+  for (int step = 0; step < 3; ++step) {
+    alone.zero_grad();
+    for (int rank = 0; rank < 6; ++rank) alone.loss(6 * step + rank).backward();
+    const NoGradGuard no_grad;
+    for (const Tensor& each : alone.parameters()) sub_(each, each.grad(), 0.1);
+  }
+  for (const int size : {1, 2, 3, 6}) {
+    all_ranks(6, [&](ProcessGroup& group) {
+      SmallNet net;
+      const auto sharded =
+          fully_shard(net, group, {.strategy = ShardStrategy::kHybridShard, .shard_size = size});
+      EXPECT_EQ(sharded->shard_size(), size);
+      for (int step = 0; step < 3; ++step) {
+        run_step(*sharded, net, 6 * step + group.rank());
+        descend(*sharded);
+      }
+      sharded->mark_changed();
+      sharded->summon_full_parameters();
+      const std::vector<Tensor> expected = alone.parameters(), got = net.parameters();
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const std::vector<float> a = values_of(expected[i]), b = values_of(got[i]);
+        for (size_t k = 0; k < a.size(); ++k) ASSERT_NEAR(a[k], b[k], 1e-5);
+      }
+    });
+  }
+}
+
+TEST(ShardedModel, GatheredCastsAreThoseOfAutocast) {
+  for (const ShardStrategy strategy : {ShardStrategy::kFullShard, ShardStrategy::kShardGradOp}) {
+    all_ranks(2, [&](ProcessGroup& group) {
+      SmallNet whole, cast;
+      const auto expected = fully_shard(whole, group, {.strategy = strategy});
+      const auto sharded =
+          fully_shard(cast, group, {.strategy = strategy, .gather_dtype = DType::kBF16});
+      for (int step = 0; step < 3; ++step) {
+        const AutocastGuard region(DeviceType::kCPU);
+        run_step(*expected, whole, 2 * step + group.rank());
+        run_step(*sharded, cast, 2 * step + group.rank());
+        EXPECT_EQ(whole_gradients(*sharded), whole_gradients(*expected));
+        descend(*expected);
+        descend(*sharded);
+      }
+      sharded->summon_full_parameters();
+      const std::vector<float> weight = values_of(cast.blocks[1]->weight);
+      expected->summon_full_parameters();
+      EXPECT_EQ(weight, values_of(whole.blocks[1]->weight));
+    });
+  }
+}
+
+TEST(ShardedModel, AMatrixThatIsGatheredAsACastIsNamedWhereItIsReadOtherwise) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group, {.gather_dtype = DType::kBF16});
+    const NoGradGuard no_grad;
+    expect_error<DeviceError>([&] { (void)net.loss(0).item<float>(); }, "blocks.0.weight",
+                              "gather_dtype");
+    sharded->gather_casts(false);
+    (void)net.loss(0).item<float>();
+  });
+}
+
+TEST(ShardedModel, ReplicasThatDoNotDivideTheRanksAreRefused) {
+  const auto errors = run_thread_ranks(3, [](ProcessGroup& group) {
+    SmallNet net;
+    fully_shard(net, group, {.strategy = ShardStrategy::kHybridShard, .shard_size = 2});
+  });
+  for (const std::exception_ptr& error : errors) {
+    EXPECT_THAT(text_of(error), HasSubstr("expected a divisor of the 3 ranks"));
+  }
 }
 
 TEST(ShardedModel, BackwardsOfAStepAddUpWithAndWithoutCommunication) {

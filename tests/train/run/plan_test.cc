@@ -1,5 +1,7 @@
 #include "train/run/plan.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 
 #include "core/ops/factory/factory.h"
@@ -275,17 +277,23 @@ TEST(Plan, ServesAnyModelThatMakesALoss) {
 
 TEST(Plan, BytesThatRanksSendAreThoseOfTheRun) {
   const TemporaryDirectory folder;
-  for (const char* strategy : {"DDP", "FULL_SHARD", "SHARD_GRAD_OP", "SHARD_OPTIMIZER"}) {
-    const config::RunConfig config = tiny_run(
-        folder, std::string("parallel { strategy: ") + strategy +
-                    " } train { batch_size: 8 micro_batch_size: 2 } model { gpt2 { width: 64 } }");
-    const auto sent = trained_on_ranks(config, 2, [](Trainer& trainer) {
-      trainer.step();
-      return trainer.step().sent_bytes;
-    });
-    const double planned = static_cast<double>(plan_run(config, 2).communication.sum());
-    // The run also sends its counts, losses and norms.
-    EXPECT_NEAR(planned / static_cast<double>(sent[0]), 1, 0.02) << strategy;
+  for (const auto& [strategy, ranks] :
+       {std::pair("DDP", 2), std::pair("FULL_SHARD", 2), std::pair("SHARD_GRAD_OP", 2),
+        std::pair("SHARD_OPTIMIZER", 2), std::pair("HYBRID_SHARD shard_size: 2", 4)}) {
+    for (const char* more : {"", "reproducibility: BITWISE", "precision: BF16_MIXED"}) {
+      const config::RunConfig config = tiny_run(
+          folder, fmt::format("parallel {{ strategy: {} }} train {{ batch_size: 8 "
+                              "micro_batch_size: 2 leaves: 4 }} model {{ gpt2 {{ width: 64 "
+                              "}} }} {}",
+                              strategy, more));
+      const auto sent = trained_on_ranks(config, ranks, [](Trainer& trainer) {
+        trainer.step();
+        return trainer.step().sent_bytes;
+      });
+      const double planned = static_cast<double>(plan_run(config, ranks).communication.sum());
+      // The run also sends its counts, losses and norms.
+      EXPECT_NEAR(planned / static_cast<double>(sent.back()), 1, 0.02) << strategy << " " << more;
+    }
   }
 }
 
