@@ -107,6 +107,58 @@ TEST_F(Config, CheckSaysWhetherTrainingWouldAcceptIt) {
   EXPECT_TRUE(says(variable.errors, "Did you mean LOCKSTEP_TRAIN_STEPS?"));
 }
 
+TEST_F(Config, PrintWithoutAFileShowsDefaultsAndWhatIsRequired) {
+  const Result result = run("config print --set seed=4");
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_TRUE(says(result.output, "seed: 4"));
+  EXPECT_TRUE(says(result.output, "beta2: 0.95"));
+  EXPECT_TRUE(says(result.output, "#   train.steps: an integer from 1 to 10^12\n"));
+  EXPECT_TRUE(says(result.output, "#   model: gpt2 {} or llama {}"));
+  EXPECT_EQ(run("config print --set train.steps=x").status, 2);
+}
+
+TEST_F(Config, CheckRefusesWhatTrainingWouldRefuse) {
+  put_config("run.txtpb");
+  EXPECT_EQ(run("config check run.txtpb --ranks 2").output, "run: ok, on 2 ranks\n");
+  const Result ranks = run("config check run.txtpb --ranks 3");
+  EXPECT_EQ(ranks.status, 2) << ranks.output;
+  const Result text = run("config check run.txtpb --set data.text.path=absent.txt");
+  EXPECT_EQ(text.status, 3) << text.output;
+  EXPECT_TRUE(says(text.errors, "absent.txt"));
+  put_file(folder_ / "short.bin", "ab");
+  const Result shard =
+      run("config check run.txtpb --set data.shards.train=short.bin --set "
+          "data.shards.format=NANOGPT");
+  EXPECT_EQ(shard.status, 3) << shard.output;
+  const Result weights = run("config check run.txtpb --set model.weights=absent");
+  EXPECT_EQ(weights.status, 4) << weights.output;
+  const Result memory =
+      run("config check run.txtpb --set model.gpt2.width=65536 --set model.gpt2.layers=1000 --set "
+          "model.gpt2.heads=1");
+  EXPECT_EQ(memory.status, 6) << memory.output;
+  const Result device = run("config check run.txtpb --set device=cuda:63");
+  EXPECT_EQ(device.status, 2) << device.output;
+}
+
+TEST_F(Config, FieldsAreFoundByPathAndByWord) {
+  const Result one = run("config fields train.sample_bytes");
+  EXPECT_EQ(one.status, 0) << one.errors;
+  EXPECT_EQ(one.output,
+            "train.sample_bytes: integer from 0 to 1000000, in bytes; default 400\n"
+            "    Bytes of text generated and shown after the last step of a run on text.\n"
+            "    Default 400; 0 = none.\n");
+  const Result group = run("config fields optimizer.adamw");
+  EXPECT_TRUE(says(group.output, "optimizer.adamw: { ... }, one of adamw, sgd, muon; "));
+  EXPECT_TRUE(says(group.output, "optimizer.adamw.beta1: number"));
+  EXPECT_FALSE(says(group.output, "optimizer.sgd"));
+  const Result word = run("config fields --search newton --search MUON");
+  EXPECT_EQ(word.output.find("optimizer.muon"), 0U) << word.output;
+  EXPECT_EQ(run("config fields --search gibberish").status, 1);
+  const Result wrong = run("config fields train.step");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_TRUE(says(wrong.errors, "Did you mean \"train.steps\"?"));
+}
+
 TEST_F(Config, DiffComparesFilesAndRunDirectoriesAlone) {
   put_config("a.txtpb");
   put_config("b.txtpb", "seed: 7\n");
