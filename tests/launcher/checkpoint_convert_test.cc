@@ -119,11 +119,12 @@ TEST_F(CheckpointConvert, SourcesThatHoldNoModelAreRefused) {
 
 TEST_F(CheckpointConvert, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_TRUE(says(refusal("gpt2", "out", {}), "--to is required"));
-  EXPECT_TRUE(says(refusal("gpt2", "out", {"--to", "onnx"}), "--to: onnx not in {hf,llmc}"));
+  EXPECT_TRUE(says(refusal("gpt2", "out", {"--to", "onnx"}),
+                   "--to: expected one of hf, llmc, gguf, got onnx"));
   EXPECT_TRUE(says(refusal("gpt2", "out", {"--to", "hf", "--dtype", "int8"}),
-                   "--dtype: int8 not in {f32,bf16}"));
+                   "--dtype: expected one of f32, bf16, got int8"));
   EXPECT_TRUE(says(refusal("gpt2", "out", {"--to", "hf", "--max-shard-size", "0"}),
-                   "--max-shard-size: Value 0 not in range"));
+                   "--max-shard-size: expected a number above 0, got 0"));
   EXPECT_THROW(convert("gpt2", "out", {"--to", "llmc", "--max-shard-size", "1GB"}), ConfigError);
 }
 
