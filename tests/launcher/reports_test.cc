@@ -8,6 +8,8 @@ namespace {
 using Compare = Program;
 using Plot = Program;
 using Config = Program;
+using Convert = Program;
+using Start = Program;
 using Doctor = Program;
 
 TEST_F(Compare, StatusSaysWhetherTheRunsAreIdentical) {
@@ -58,6 +60,27 @@ TEST_F(Plot, WritesAnImage) {
   EXPECT_TRUE(says(file_content(folder_ / "curve.svg"), "Step, logarithmic"));
 }
 
+TEST_F(Plot, OtherFormatsAreWrittenOrRefused) {
+  put_run("first", 20);
+  const Result unknown = run("plot first -o curve.gif");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_TRUE(says(unknown.errors, "expected FILE.svg, FILE.png or FILE.pdf"));
+  // Without the converter on PATH.
+  const Result refused = run("plot first -o curve.png", "PATH=/nowhere");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_TRUE(says(refused.errors, "librsvg2-bin"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "curve.png"));
+  // With a converter that says what it was asked for.
+  std::filesystem::create_directories(folder_ / "bin");
+  put_file(folder_ / "bin/rsvg-convert", "#!/bin/sh\necho \"$@\" > \"$6\"\n");
+  std::filesystem::permissions(folder_ / "bin/rsvg-convert", std::filesystem::perms::owner_all);
+  const Result drawn = run("plot first -o curve.png", "PATH=\"$PWD/bin:$PATH\"");
+  EXPECT_EQ(drawn.status, 0) << drawn.errors;
+  EXPECT_EQ(file_content(folder_ / "curve.png"),
+            "--format png --zoom 2 --output curve.png curve.png.svg\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "curve.png.svg"));
+}
+
 TEST_F(Plot, ShowsWhatHeldMemoryInTheStepThatARunRecorded) {
   put_config("run.txtpb");
   const Result trained =
@@ -79,6 +102,25 @@ TEST_F(Plot, ShowsWhatHeldMemoryInTheStepThatARunRecorded) {
 }
 
 TEST_F(Plot, RunsWithoutMetricsEndWithThree) { EXPECT_EQ(run("plot absent").status, 3); }
+
+TEST_F(Convert, TakesTheNewestCheckpointOfARunThatIsNotFinished) {
+  put_config("run.txtpb");
+  ASSERT_EQ(run("train run.txtpb --run-dir out --set checkpoint.every_steps=3").status, 0);
+  ASSERT_EQ(run("checkpoint convert out whole --to hf").status, 0);
+  shell("rm out/model.safetensors out/model.manifest.json out/config.json");
+  const Result result = run("checkpoint convert out newest --to hf");
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(file_content(folder_ / "newest/model.safetensors"),
+            file_content(folder_ / "whole/model.safetensors"));
+}
+
+TEST_F(Start, ThatFailsLeavesNoDirectory) {
+  put_config("run.txtpb");
+  EXPECT_EQ(run("train run.txtpb --set data.text.path=absent").status, 3);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
+  EXPECT_EQ(run("train run.txtpb --set data.text.path=absent --run-dir a/b").status, 3);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+}
 
 TEST_F(Config, PrintShowsTheOriginOfEveryValue) {
   put_config("run.txtpb");
