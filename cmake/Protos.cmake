@@ -25,6 +25,20 @@ foreach(proto IN LISTS protos)
   list(APPEND proto_sources "${generated}/${stem}.cc")
 endforeach()
 
+# The schema of configs with its comments, which generated code lacks, for programs that describe fields.
+set(schema "${generated}/configs/schema.bin")
+add_custom_command(
+    OUTPUT "${schema}.cc"
+    COMMAND protobuf::protoc "--proto_path=${PROJECT_SOURCE_DIR}" --include_imports
+            --include_source_info "--descriptor_set_out=${schema}"
+            "${PROJECT_SOURCE_DIR}/configs/run.proto"
+    COMMAND "${CMAKE_COMMAND}" "-DFILE=${schema}" "-DOUT=${schema}.cc" -P
+            "${PROJECT_SOURCE_DIR}/cmake/EmbedSchema.cmake"
+    DEPENDS ${protos} "${PROJECT_SOURCE_DIR}/cmake/EmbedSchema.cmake"
+    COMMENT "protoc: the schema's comments"
+    VERBATIM)
+list(APPEND proto_sources "${schema}.cc")
+
 # SYSTEM: warnings in generated headers are not ours to fix.
 add_library(lockstep_proto_headers INTERFACE)
 target_include_directories(lockstep_proto_headers SYSTEM INTERFACE "${generated}")

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "configs/options.pb.h"
+#include "core/base/digits.h"
 #include "core/base/nearest.h"
 
 namespace lockstep::config {
@@ -58,8 +59,8 @@ std::vector<std::string_view> names(const FieldDescriptor& field) {
 }
 
 std::string bound_text(const FieldDescriptor& field, double bound) {
-  return is_integer(field) ? fmt::format("{}", static_cast<int64_t>(bound))
-                           : fmt::format("{}", bound);
+  return is_integer(field) ? lockstep::bound_text(static_cast<int64_t>(bound))
+                           : lockstep::bound_text(bound);
 }
 
 std::string number_kind(const FieldDescriptor& field) {
@@ -70,7 +71,7 @@ std::string number_kind(const FieldDescriptor& field) {
 std::string interval_text(const FieldDescriptor& field) {
   if (!field.options().HasExtension(range)) {
     return field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64
-               ? fmt::format(" from 0 to {}", std::numeric_limits<uint64_t>::max())
+               ? " from 0 to " + lockstep::bound_text(std::numeric_limits<uint64_t>::max())
                : "";
   }
   const Range& interval = field.options().GetExtension(range);

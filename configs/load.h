@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/error.h"
 
@@ -78,5 +79,9 @@ void set_value(RunConfig& config, Origins& origins, std::string_view assignment,
 /// constraints between fields. Afterwards every scalar of every chosen message is set. Idempotent.
 /// Throws SourceError.
 void resolve(RunConfig& config, Origins& origins);
+
+/// Sets the defaults that the schema has, and returns the required fields that nothing sets, each
+/// with what it accepts: "train.steps: an integer from 1 to 10^12". Checks nothing.
+std::vector<std::string> set_defaults(RunConfig& config, Origins& origins);
 
 }  // namespace lockstep::config

@@ -44,14 +44,20 @@ std::string members(const pb::OneofDescriptor& choice) {
   return fmt::format("{}", fmt::join(names, " or "));
 }
 
-/// Chooses the default member of every oneof and sets the fields that carry a default_value.
-void fill(pb::Message& message, const std::string& path, Origins& origins) {
+/// Chooses the default member of every oneof and sets the fields that carry a default_value. A
+/// required field that nothing sets is an error, or added to `missing` if that is given.
+void fill(pb::Message& message, const std::string& path, Origins& origins,
+          std::vector<std::string>* missing = nullptr) {
   const pb::Descriptor& type = *message.GetDescriptor();
   const pb::Reflection& reflection = *message.GetReflection();
   for (int i = 0; i < type.real_oneof_decl_count(); ++i) {
     const pb::OneofDescriptor& choice = *type.oneof_decl(i);
     if (reflection.HasOneof(message, &choice)) continue;
     if (choice.options().GetExtension(required_choice)) {
+      if (missing != nullptr) {
+        missing->push_back(fmt::format("{}: {}", path, members(choice)));
+        continue;
+      }
       fail(origins, path,
            fmt::format("{} needs one {}: expected {}.", path, choice.name(), members(choice)));
     }
@@ -67,7 +73,13 @@ void fill(pb::Message& message, const std::string& path, Origins& origins) {
     const std::string field_path = join_path(path, field.name());
     const bool found = is_set(message, field, field_path, origins);
     if (field.real_containing_oneof() != nullptr && !found) continue;
-    if (!found && field.options().GetExtension(required)) {
+    const bool is_missing = !found && field.options().GetExtension(required);
+    if (is_missing && missing != nullptr) {
+      if (!holds_fields(field)) {
+        missing->push_back(fmt::format("{}: {}", field_path, expected(field)));
+        continue;
+      }
+    } else if (is_missing) {
       fail(
           origins, field_path,
           fmt::format("{} is required: expected {}{}{}. Set it in the file or with --set.",
@@ -75,7 +87,7 @@ void fill(pb::Message& message, const std::string& path, Origins& origins) {
     }
     if (holds_fields(field)) {
       if (!found) origins[field_path] = kDefaultOrigin;
-      fill(*reflection.MutableMessage(&message, &field), field_path, origins);
+      fill(*reflection.MutableMessage(&message, &field), field_path, origins, missing);
     } else if (!found && field.options().HasExtension(default_value)) {
       set_default(message, field, field.options().GetExtension(default_value), field_path, origins);
     }
@@ -248,6 +260,19 @@ void check_memory(const MemoryConfig& memory, const Origins& origins) {
   check(memory, "memory.max_split_size_mb");
 }
 
+void check_bpe(const BpeTokenizerConfig& bpe, const std::string& path, bool may_train,
+               const Origins& origins) {
+  if (bpe.vocab().empty() && bpe.merges().empty() && may_train) return;
+  for (const auto& [name, value] :
+       {std::pair("vocab", bpe.vocab()), std::pair("merges", bpe.merges())}) {
+    if (!value.empty()) continue;
+    const std::string field = join_path(path, name);
+    fail(origins, field,
+         fmt::format("{} is empty: expected the path of a file{}.", field,
+                     may_train ? ", as vocab and merges belong together" : ""));
+  }
+}
+
 void check_texts(const RunConfig& config, const Origins& origins) {
   if (!names_a_device(config.device())) {
     std::string backends;
@@ -275,9 +300,19 @@ void check_texts(const RunConfig& config, const Origins& origins) {
   check_path(data.has_text(), "data.text.path", data.text().path());
   check_path(data.has_shards(), "data.shards.train", data.shards().train());
   check_path(data.has_table(), "data.table.path", data.table().path());
+  if (data.text().tokenizer().has_bpe()) {
+    check_bpe(data.text().tokenizer().bpe(), "data.text.tokenizer.bpe", true, origins);
+  }
+  if (data.shards().has_bpe()) check_bpe(data.shards().bpe(), "data.shards.bpe", false, origins);
 }
 
 }  // namespace
+
+std::vector<std::string> set_defaults(RunConfig& config, Origins& origins) {
+  std::vector<std::string> missing;
+  fill(config, "", origins, &missing);
+  return missing;
+}
 
 void resolve(RunConfig& config, Origins& origins) {
   Origins kept;

@@ -6,9 +6,13 @@
 #include <memory>
 
 #include "core/base/check.h"
+#include "data/tokenizers/tokenizer.h"
 #include "launcher/command_line.h"
 #include "nn/models/gpt2.h"
+#include "train/report/run_directory.h"
+#include "train/run/final_model.h"
 #include "train/weights.h"
+#include "train/weights/gguf_model.h"
 #include "train/weights/hugging_face_folder.h"
 #include "train/weights/llmc_model.h"
 
@@ -26,17 +30,26 @@ struct ConvertOptions {
   int64_t max_shard_bytes = train::kMaxShardBytes;
 };
 
-std::unique_ptr<nn::LanguageModel> read_model(const fs::path& source) {
+/// A model, and the tokenizer that its folder holds.
+struct Source {
+  std::unique_ptr<nn::LanguageModel> model;
+  std::unique_ptr<train::Tokenizer> tokenizer;
+};
+
+Source read_source(const fs::path& path) {
   std::error_code failed;
-  const fs::file_status status = fs::status(source, failed);
-  LS_CHECK(fs::exists(status), ConfigError, "[convert] {}: no such file or folder.",
-           source.string());
-  if (fs::is_directory(status)) return train::load_model(source);
+  const fs::file_status status = fs::status(path, failed);
+  LS_CHECK(fs::exists(status), ConfigError, "[convert] {}: no such file or folder.", path.string());
+  if (fs::is_directory(status)) {
+    // Of a run that is not finished, its newest checkpoint, as eval and sample take it.
+    const fs::path folder = train::model_folder(train::RunDirectory::open(path));
+    return {train::load_model(folder), train::find_tokenizer(folder)};
+  }
   LS_CHECK(
-      train::is_llmc_model(source), ConfigError,
+      train::is_llmc_model(path), ConfigError,
       "[convert] {} is neither a folder with config.json and safetensors nor a model of llm.c.",
-      source.string());
-  return train::load_llmc_model(source);
+      path.string());
+  return {train::load_llmc_model(path), nullptr};
 }
 
 void write_llmc(const nn::LanguageModel& model, const ConvertOptions& options, DType dtype) {
@@ -53,13 +66,19 @@ void run_convert(const ConvertOptions& options) {
            "[convert] {} exists already. Name another destination, or remove this one first.",
            options.destination);
   const DType dtype = options.dtype == "bf16" ? DType::kBF16 : DType::kF32;
-  const std::unique_ptr<nn::LanguageModel> model = read_model(options.source);
+  const Source source = read_source(options.source);
   if (options.to == "llmc") {
-    write_llmc(*model, options, dtype);
+    write_llmc(*source.model, options, dtype);
+  } else if (options.to == "gguf") {
+    fs::path name = fs::path(options.source).lexically_normal();
+    if (!name.has_filename()) name = name.parent_path();
+    train::save_gguf(*source.model, source.tokenizer.get(), options.destination, dtype,
+                     name.filename().string());
   } else {
-    train::save_hugging_face(*model, options.destination, options.max_shard_bytes, dtype);
+    train::save_hugging_face(*source.model, options.destination, options.max_shard_bytes, dtype,
+                             source.tokenizer.get());
   }
-  fmt::print("{}: {} parameters as {}\n", options.destination, model->parameter_count(),
+  fmt::print("{}: {} parameters as {}\n", options.destination, source.model->parameter_count(),
              to_string(dtype));
 }
 
@@ -69,15 +88,17 @@ void add_checkpoint_convert(const Verb& parent) {
   auto options = std::make_shared<ConvertOptions>();
   const Verb verb = parent.verb("convert", "Write a model's weights in another program's format");
   verb.option("source", options->source,
-              "Run directory, Hugging Face folder (config.json and safetensors), or model "
+              "Run directory, finished or not, Hugging Face folder (config.json and safetensors), "
+              "or model "
               "file of llm.c")
       .required();
   verb.option("destination", options->destination,
-              "What to write: a folder for hf, a file for llmc. Must not exist")
+              "What to write: a folder for hf, a file for the others. Must not exist")
       .required();
-  verb.option("--to", options->to, "hf (Hugging Face folder) or llmc (GPT-2 only)")
+  verb.option("--to", options->to,
+              "hf (Hugging Face folder), gguf (llama.cpp's) or llmc (GPT-2 only)")
       .required()
-      .one_of({"hf", "llmc"});
+      .one_of({"hf", "llmc", "gguf"});
   verb.option("--dtype", options->dtype, "Elements to write: f32 or bf16 (default f32)")
       .one_of({"f32", "bf16"});
   const Option shard_size =
@@ -87,7 +108,7 @@ void add_checkpoint_convert(const Verb& parent) {
           .positive();
   verb.runs([options, shard_size] {
     LS_CHECK(!shard_size.given() || options->to == "hf", ConfigError,
-             "[convert] --max-shard-size cuts Hugging Face folders: a file of llm.c is whole.");
+             "[convert] --max-shard-size cuts Hugging Face folders: other formats are one file.");
     run_convert(*options);
   });
 }

@@ -48,7 +48,7 @@ concept OptionValue = std::same_as<T, int> || std::same_as<T, int64_t> ||
 /// name.
 class Option {
  public:
-  Option required() const;
+  Option required(bool is_required = true) const;
   Option positive() const;                          ///< a number above 0
   Option not_negative() const;                      ///< a number of at least 0
   Option between(int64_t low, int64_t high) const;  ///< a whole number; both may be given
@@ -138,7 +138,9 @@ class CommandLine : public Verb {
   /// Adds the flag --version, which prints `text`.
   void version(const std::string& text) const;
 
-  /// Reads the arguments after argv[0] into variables and runs the verb that they name. Returns an
+  /// Reads the arguments after argv[0] into variables and runs the verb that they name. Options may
+  /// be written with underscores for dashes. An unknown verb or option is answered with the nearest
+  /// name and all names. Returns an
   /// exit status (launcher/exit_code.h) if the program should end now: kSuccess after help (on
   /// standard output), kUsage after a usage error (on standard error; variables may have changed),
   /// or that of an ExitStatus.

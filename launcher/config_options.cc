@@ -11,10 +11,13 @@
 
 namespace lockstep::launcher {
 
-void add_config_options(const Verb& verb, std::vector<std::string>& files,
-                        std::vector<std::string>& overrides, const std::string& example) {
-  verb.option("config", files, "Config files (.txtpb); later ones win field by field").required();
+Option add_config_options(const Verb& verb, std::vector<std::string>& files,
+                          std::vector<std::string>& overrides, const std::string& example) {
+  const Option config =
+      verb.option("config", files, "Config files (.txtpb); later ones win field by field")
+          .required();
   verb.option("--set", overrides, "Override one field: " + example).one_value_each();
+  return config;
 }
 
 config::RunConfig load_config(const std::vector<std::string>& files,

@@ -1,7 +1,4 @@
 #include <fmt/core.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -11,6 +8,7 @@
 #include "core/base/files/atomic_file.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
+#include "launcher/picture.h"
 #include "launcher/verbs.h"
 #include "train/run/run_graph.h"
 
@@ -29,13 +27,10 @@ struct GraphOptions {
 /// Runs Graphviz's `dot` program to draw `dot` into `picture`.
 void draw(const fs::path& dot, const fs::path& picture) {
   const std::string format = "-T" + picture.extension().string().substr(1);
-  const std::string from = dot.string(), to = picture.string();
-  const char* const arguments[] = {"dot", format.c_str(), "-o", to.c_str(), from.c_str(), nullptr};
-  pid_t child = 0;
-  const int failure =
-      posix_spawnp(&child, "dot", nullptr, nullptr, const_cast<char* const*>(arguments), environ);
-  int status = 0;
-  LS_CHECK(failure == 0 && waitpid(child, &status, 0) == child, ConfigError,
+  const std::string to = picture.string();
+  const int status = run_tool({"dot", format, "-o", to, dot.string()});
+  constexpr int kNotFound = 127;  // where the child has to look for the program
+  LS_CHECK(status != -1 && status != kNotFound, ConfigError,
            "[graph] Graphviz's program \"dot\", which draws {}, does not start: expected it on "
            "PATH. Install the package graphviz, or write a .dot file with -o FILE.dot.",
            to);
@@ -53,8 +48,9 @@ void run_graph(const GraphOptions& options) {
   } else if (const fs::path output = options.output; output.extension() == ".dot") {
     write_text(options.output, dot);
   } else {
-    LS_CHECK(output.has_extension(), ConfigError,
-             "[graph] {} has no suffix that says what to write: expected FILE.svg, FILE.png, "
+    const std::string ending = output.extension().string();
+    LS_CHECK(ending == ".svg" || ending == ".png" || ending == ".pdf", ConfigError,
+             "[graph] {} has no ending that says what to write: expected FILE.svg, FILE.png, "
              "FILE.pdf or FILE.dot.",
              options.output);
     fs::path text = output;

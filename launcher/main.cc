@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
   const bool launches = argc > 1 && std::string_view(argv[1]) == "launch";
   add_launch(
       app, launches ? std::vector<std::string>(argv + 2, argv + argc) : std::vector<std::string>());
+  add_init(app);
   add_sample(app);
   add_eval(app);
   add_checkpoint(app);

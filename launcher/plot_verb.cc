@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "core/base/error.h"
-#include "core/base/files/atomic_file.h"
 #include "launcher/command_line.h"
+#include "launcher/picture.h"
 #include "launcher/verbs.h"
 #include "train/report/braille_chart.h"
 #include "train/report/memory_chart.h"
@@ -43,7 +43,7 @@ void run_plot(const PlotOptions& options) {
   }
   if (curves.empty()) throw DataError("[plot] these runs hold no finite loss.");
   if (!options.output.empty()) {
-    write_text(options.output, train::svg_chart(curves, options.log_x));
+    write_picture(options.output, train::svg_chart(curves, options.log_x), "plot");
     fmt::print("wrote {}\n", options.output);
     return;
   }
@@ -62,7 +62,7 @@ void run_memory_plot(const PlotOptions& options) {
       options.runs[0], train::parse_memory_grouping(options.by), kGroups);
   fmt::print("{}", train::peak_table(timeline));
   if (options.output.empty()) return;
-  write_text(options.output, train::memory_chart(timeline));
+  write_picture(options.output, train::memory_chart(timeline), "plot");
   fmt::print("wrote {}\n", options.output);
 }
 
@@ -71,9 +71,9 @@ void run_memory_plot(const PlotOptions& options) {
 void add_plot(const Verb& app) {
   auto options = std::make_shared<PlotOptions>();
   const Verb verb = app.verb(
-      "plot", "Draw the loss curves of runs, or a run's memory, in the terminal or to an SVG file");
+      "plot", "Draw the loss curves of runs, or a run's memory, in the terminal or as a picture");
   verb.option("run", options->runs, "Run directories, or metrics.jsonl files").required();
-  verb.option("-o,--output", options->output, "Write an SVG image to this file instead");
+  verb.option("-o,--output", options->output, "Write a picture to FILE.svg, .png or .pdf instead");
   verb.flag("--log-x", options->log_x, "Logarithmic step axis");
   const Option memory = verb.flag(
       "--memory", options->memory,
@@ -82,7 +82,10 @@ void add_plot(const Verb& app) {
   verb.option("--by", options->by, "Tell memory apart by this (default operator)")
       .one_of({"operator", "module", "phase"})
       .needs(memory);
-  verb.runs([options] { options->memory ? run_memory_plot(*options) : run_plot(*options); });
+  verb.runs([options] {
+    if (!options->output.empty()) check_picture(options->output, "plot");
+    options->memory ? run_memory_plot(*options) : run_plot(*options);
+  });
 }
 
 }  // namespace lockstep::launcher

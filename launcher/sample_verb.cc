@@ -1,8 +1,10 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <memory>
 
 #include "core/base/files/regular_file.h"
+#include "core/base/terminal_text.h"
 #include "data/tokenizers/tokenizer.h"
 #include "launcher/command_line.h"
 #include "launcher/standard_streams.h"
@@ -48,16 +50,22 @@ void run_sample(const SampleOptions& options) {
   const std::string text = prompt_text(options.start);
   const std::vector<uint32_t> ids = train::encode_special(*tokenizer, text);
   const std::vector<int64_t> prompt(ids.begin(), ids.end());
+  // A file gets the bytes as they are; a terminal must not obey them.
+  const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  const auto show = [&](TerminalText& filter, std::string_view piece) {
+    write_output(is_terminal ? filter.add(piece) : std::string(piece));
+  };
   for (int64_t i = 0; i < options.samples; ++i) {
-    write_output(text);
+    TerminalText filter;
+    show(filter, text);
     train::GenerateOptions generate = options.generate;
     generate.seed += static_cast<uint64_t>(i);
     train::generate(*model, prompt, generate, [&](int64_t token) {
       std::string piece;
       tokenizer->decode(static_cast<uint32_t>(token), piece);
-      write_output(piece);
+      show(filter, piece);
     });
-    write_output("\n---------------\n");
+    write_output(filter.finish() + "\n---------------\n");
   }
 }
 
@@ -70,13 +78,13 @@ void add_sample(const Verb& app) {
       "Generate text with the model of a run, finished or not, or of a Hugging Face folder");
   verb.option("run", options->run_directory, "Run directory or model folder").required();
   verb.option("--start", options->start, "Prompt, or FILE:path (default: a line end)");
-  verb.option("--num_samples", options->samples, "How many texts (default 10)").positive();
-  verb.option("--max_new_tokens", options->generate.max_new_tokens, "Tokens in each (default 500)")
+  verb.option("--num-samples", options->samples, "How many texts (default 10)").positive();
+  verb.option("--max-new-tokens", options->generate.max_new_tokens, "Tokens in each (default 500)")
       .positive();
   verb.option("--temperature", options->generate.temperature,
               "Below 1 is more certain; 0 always takes the likeliest (default 0.8)")
       .not_negative();
-  verb.option("--top_k", options->generate.top_k,
+  verb.option("--top-k", options->generate.top_k,
               "Draw from the k likeliest only; 0 is all (default 200)")
       .not_negative();
   verb.option("--seed", options->generate.seed, "The same seed gives the same text (default 1337)");

@@ -10,6 +10,7 @@
 #include "core/base/digits.h"
 #include "core/base/files/compression.h"
 #include "core/base/parallel.h"
+#include "core/base/terminal_text.h"
 #include "core/memory/caching_allocator.h"
 #include "data/text_data.h"
 #include "train/language_task.h"
@@ -134,7 +135,7 @@ std::string sample_report(const std::string& sample, const train::RunDirectory& 
   const std::string folder = directory.path().string();
   if (sample.empty()) return fmt::format("look at    {}/metrics.jsonl\n", folder);
   return fmt::format("sample\n{}\n\nlook at    {}/metrics.jsonl; more text: lockstep sample {}\n",
-                     sample, folder, folder);
+                     terminal_text(sample), folder, folder);
 }
 
 }  // namespace lockstep::launcher

@@ -31,6 +31,7 @@
 #include "train/build.h"
 #include "train/report/allocation_recorder.h"
 #include "train/report/environment.h"
+#include "train/report/fresh_directory.h"
 #include "train/run/plan.h"
 #include "train/run/replicas.h"
 #include "train/run/training_run.h"
@@ -38,6 +39,9 @@
 namespace lockstep::launcher {
 
 namespace {
+
+/// Where runs without --run-dir are.
+constexpr const char* kRunsFolder = "runs";
 
 struct TrainOptions {
   std::vector<std::string> files;
@@ -78,7 +82,8 @@ std::string how_to_go_on(const TrainOptions& options, const std::string& directo
 }
 
 train::RunDirectory open_directory(const TrainOptions& options, const config::RunConfig& config) {
-  if (options.run_directory.empty()) return train::RunDirectory::create_new(config.name());
+  if (options.run_directory.empty())
+    return train::RunDirectory::create_new(config.name(), kRunsFolder);
   using Existing = train::RunDirectory::Existing;
   return train::RunDirectory::create_at(options.run_directory,
                                         options.fresh ? Existing::kRefuse : Existing::kContinue);
@@ -126,9 +131,12 @@ int lead_training(const TrainOptions& options, const config::RunConfig& config,
              "history: expected one of them, got both. Record in a run of its own.");
     recorder.emplace(caching_allocator(parse_device(config.device())));
   }
+  train::FreshDirectory fresh(options.run_directory.empty() ? kRunsFolder : options.run_directory);
   const train::RunDirectory directory = open_directory(options, config);
+  fresh.use(directory.path());
   end_before_first_step(signals, options, ranks.environment, directory.path().string());
   train::TrainingRun run(config, directory, environment, nullptr, ranks.group.get());
+  fresh.keep();
   if (!run.has_nothing_to_train()) {
     write_text(directory.path() / "config_origins.txtpb", config::annotated_text(config, origins));
   }

@@ -14,6 +14,7 @@ class Verb;
 void add_train(const Verb& app, std::vector<std::string> command_line);
 /// `arguments` are those after the verb.
 void add_launch(const Verb& app, std::vector<std::string> arguments);
+void add_init(const Verb& app);
 void add_sample(const Verb& app);
 void add_eval(const Verb& app);
 void add_checkpoint(const Verb& app);

@@ -1,6 +1,7 @@
 #include "train/build_data.h"
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "data/token_shards.h"
 #include "data/tokenized_text.h"
 #include "data/tokenizers/bpe_tokenizer.h"
+#include "data/tokenizers/bpe_training.h"
 #include "data/tokenizers/byte_tokenizer.h"
 #include "data/tokenizers/sentencepiece_tokenizer.h"
 #include "data/tokenizers/sentencepiece_training.h"
@@ -24,21 +26,48 @@ namespace {
 using config::DataConfig;
 using config::ShardData;
 
-std::string trained_model(const Documents& documents, int64_t vocabulary, const TokenCache& cache) {
-  constexpr const char* kKind = "sentencepiece";
-  constexpr uint64_t kVersion = 1;  // of train_sentencepiece: part of the cache key
+/// The content of a tokenizer of `kind` that `make` trains on the documents, from the cache if it
+/// is there. `version` is that of the training, a part of the key.
+std::string trained(const char* kind, uint64_t version, const Documents& documents,
+                    int64_t vocabulary, const TokenCache& cache,
+                    const std::function<std::string(const std::string& text)>& make) {
   const ContentHash key = ContentHasher()
-                              .add(kVersion)
+                              .add(version)
                               .add(static_cast<uint64_t>(vocabulary))
                               .add(documents.hash())
                               .result();
-  if (const std::optional<TokenCache::Entry> entry = cache.find(kKind, key)) {
+  if (const std::optional<TokenCache::Entry> entry = cache.find(kind, key)) {
     return {reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size()};
   }
   documents.check_is_text();
-  std::string model = train_sentencepiece(documents.joined(), vocabulary);
-  cache.store(kKind, key, std::array{std::as_bytes(std::span(model))});
-  return model;
+  std::string content = make(documents.joined());
+  cache.store(kind, key, std::array{std::as_bytes(std::span(content))});
+  return content;
+}
+
+std::shared_ptr<const Tokenizer> trained_bpe(const Documents& documents, int64_t vocabulary,
+                                             const TokenCache& cache) {
+  constexpr uint64_t kVersion = 1;
+  constexpr char kBetween = '\0';  // the two files in one entry
+  const std::string content =
+      trained("bpe", kVersion, documents, vocabulary, cache, [&](const std::string& text) {
+        const TrainedBpe files = train_bpe(text, vocabulary);
+        return files.vocabulary + kBetween + files.merges;
+      });
+  const size_t middle = content.find(kBetween);
+  return std::make_shared<BpeTokenizer>(content.substr(0, middle),
+                                        middle == content.npos ? "" : content.substr(middle + 1),
+                                        "the tokenizer trained on " + documents.name());
+}
+
+std::shared_ptr<const Tokenizer> trained_sentencepiece(const Documents& documents,
+                                                       int64_t vocabulary,
+                                                       const TokenCache& cache) {
+  constexpr uint64_t kVersion = 1;
+  return std::make_shared<SentencePieceTokenizer>(
+      trained("sentencepiece", kVersion, documents, vocabulary, cache,
+              [&](const std::string& text) { return train_sentencepiece(text, vocabulary); }),
+      "the model trained on " + documents.name());
 }
 
 void check_vocabulary(const Tokenizer& tokenizer, const DataRequest& request) {
@@ -133,14 +162,16 @@ std::shared_ptr<const Tokenizer> build_tokenizer(const config::TokenizerConfig& 
                                                  const Documents& documents,
                                                  const std::string& cache_folder) {
   if (config.has_bpe()) {
-    return std::make_shared<BpeTokenizer>(config.bpe().vocab(), config.bpe().merges());
+    const config::BpeTokenizerConfig& from = config.bpe();
+    if (from.vocab().empty()) {
+      return trained_bpe(documents, from.vocab_size(), TokenCache(cache_folder));
+    }
+    return std::make_shared<BpeTokenizer>(from.vocab(), from.merges());
   }
   if (!config.has_sentencepiece()) return std::make_shared<ByteTokenizer>();
   const config::SentencePieceConfig& from = config.sentencepiece();
   if (!from.model().empty()) return std::make_shared<SentencePieceTokenizer>(from.model());
-  return std::make_shared<SentencePieceTokenizer>(
-      trained_model(documents, from.vocab_size(), TokenCache(cache_folder)),
-      "the model trained on " + documents.name());
+  return trained_sentencepiece(documents, from.vocab_size(), TokenCache(cache_folder));
 }
 
 std::unique_ptr<TokenSource> build_data(const DataConfig& data, const DataRequest& request) {

@@ -27,7 +27,7 @@ struct DataRequest {
 /// missing or malformed, ConfigError if the tokenizer's vocabulary is larger than the model's.
 std::unique_ptr<TokenSource> build_data(const config::DataConfig& data, const DataRequest& request);
 
-/// Builds the tokenizer of a resolved message. SentencePiece without a model file is trained on
+/// Builds the tokenizer of a resolved message. BPE and SentencePiece without files are trained on
 /// `documents`, or loaded from the cache in `cache_folder`; other tokenizers use neither.
 std::shared_ptr<const Tokenizer> build_tokenizer(const config::TokenizerConfig& config,
                                                  const Documents& documents,

@@ -7,6 +7,7 @@
 #include "core/base/files/atomic_file.h"
 #include "data/tokenizers/tokenizer.h"
 #include "train/generate.h"
+#include "train/weights/hugging_face_folder.h"
 
 namespace lockstep::train {
 
@@ -76,7 +77,7 @@ std::vector<std::string> LanguageTask::describe(const std::filesystem::path& fol
   const Tokenizer* tokenizer = source_->tokenizer();
   std::vector<std::string> names;
   if (tokenizer != nullptr) names = tokenizer->save(folder);
-  write_text(folder / "config.json", model_->hugging_face_config());
+  write_text(folder / "config.json", hugging_face_config(*model_, tokenizer));
   names.emplace_back("config.json");
   return names;
 }

@@ -1,10 +1,12 @@
 #include "data/tokenizers/bpe_tokenizer.h"
 
 #include <unordered_map>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/regular_file.h"
+#include "data/tokenizers/hugging_face_tokenizer.h"
 #include "data/tokenizers/pre_tokenizer.h"
 #include "data/tokenizers/token_memo.h"
 
@@ -12,10 +14,18 @@ namespace lockstep::train {
 
 BpeTokenizer::BpeTokenizer(const std::filesystem::path& vocabulary,
                            const std::filesystem::path& merges)
-    : vocabulary_text_(read_whole_file(vocabulary, kMostVocabularyBytes)),
-      merges_text_(read_whole_file(merges, kMostVocabularyBytes)),
+    : BpeTokenizer(read_whole_file(vocabulary, kMostVocabularyBytes), vocabulary.string(),
+                   read_whole_file(merges, kMostVocabularyBytes), merges.string()) {}
+
+BpeTokenizer::BpeTokenizer(std::string vocabulary, std::string merges, const std::string& origin)
+    : BpeTokenizer(std::move(vocabulary), origin, std::move(merges), origin) {}
+
+BpeTokenizer::BpeTokenizer(std::string vocabulary, const std::string& vocabulary_file,
+                           std::string merges, const std::string& merges_file)
+    : vocabulary_text_(std::move(vocabulary)),
+      merges_text_(std::move(merges)),
       identity_(ContentHasher().add(name()).add(vocabulary_text_).add(merges_text_).result()),
-      content_(parse_bpe(vocabulary_text_, vocabulary.string(), merges_text_, merges.string())) {}
+      content_(parse_bpe(vocabulary_text_, vocabulary_file, merges_text_, merges_file)) {}
 
 void BpeTokenizer::encode_piece(std::string_view piece, std::vector<uint32_t>& ids) const {
   LS_CHECK(piece.size() < UINT32_MAX, DataError,
@@ -50,10 +60,32 @@ void BpeTokenizer::decode(uint32_t id, std::string& text) const {
   text += content_.tokens[id];
 }
 
+std::vector<WrittenToken> BpeTokenizer::written_tokens() const {
+  std::vector<WrittenToken> tokens;
+  for (uint32_t id = 0; id < content_.tokens.size(); ++id) {
+    const bool is_end = content_.end_of_text == id;
+    tokens.push_back({is_end ? content_.tokens[id] : written_bytes(content_.tokens[id]), 0,
+                      is_end ? WrittenToken::Kind::kControl : WrittenToken::Kind::kNormal});
+  }
+  return tokens;
+}
+
+std::vector<std::string> BpeTokenizer::merges() const {
+  std::vector<std::string> merges(content_.merges.size());
+  for (const auto& [pair, merge] : content_.merges) {
+    const auto left = static_cast<uint32_t>(pair >> 32), right = static_cast<uint32_t>(pair);
+    merges[merge.rank] = fmt::format("{} {}", written_bytes(content_.tokens[left]),
+                                     written_bytes(content_.tokens[right]));
+  }
+  return merges;
+}
+
 std::vector<std::string> BpeTokenizer::save(const std::filesystem::path& folder) const {
   write_text(folder / "vocab.json", vocabulary_text_);
   write_text(folder / "merges.txt", merges_text_);
-  return {"vocab.json", "merges.txt"};
+  std::vector<std::string> names = hugging_face_bpe(vocabulary_text_, merges_text_).save(folder);
+  names.insert(names.begin(), {"vocab.json", "merges.txt"});
+  return names;
 }
 
 }  // namespace lockstep::train

@@ -14,16 +14,26 @@ class BpeTokenizer : public Tokenizer {
   /// Throws DataError naming the file and what is wrong with it.
   BpeTokenizer(const std::filesystem::path& vocabulary, const std::filesystem::path& merges);
 
+  /// As above, from the contents of the files, such as train_bpe returns; `origin` names them in
+  /// error messages.
+  BpeTokenizer(std::string vocabulary, std::string merges, const std::string& origin);
+
   std::string_view name() const override { return "bpe"; }
   int64_t vocabulary() const override { return static_cast<int64_t>(content_.tokens.size()); }
   ContentHash identity() const override { return identity_; }
   void encode(std::string_view text, std::vector<uint32_t>& ids) const override;
   void decode(uint32_t id, std::string& text) const override;
   std::optional<uint32_t> end_of_text() const override { return content_.end_of_text; }
-  /// Writes vocab.json and merges.txt, byte for byte as they were read.
+  std::vector<WrittenToken> written_tokens() const override;
+  std::vector<std::string> merges() const override;
+  /// Writes vocab.json and merges.txt, byte for byte as they were read, and the same for Hugging
+  /// Face.
   std::vector<std::string> save(const std::filesystem::path& folder) const override;
 
  private:
+  BpeTokenizer(std::string vocabulary, const std::string& vocabulary_file, std::string merges,
+               const std::string& merges_file);
+
   void encode_piece(std::string_view piece, std::vector<uint32_t>& ids) const;
 
   std::string vocabulary_text_;

@@ -162,6 +162,22 @@ void read_merges(std::string_view text, const Ids& ids, const std::string& file,
 
 }  // namespace
 
+std::string written_bytes(std::string_view bytes) {
+  static const auto kWritten = [] {
+    std::array<std::string, 256> written;
+    const auto& table = byte_of_character();
+    for (size_t point = 0; point < table.size(); ++point) {
+      if (table[point] >= 0) {
+        append_utf8(static_cast<uint32_t>(point), written[static_cast<size_t>(table[point])]);
+      }
+    }
+    return written;
+  }();
+  std::string text;
+  for (const char byte : bytes) text += kWritten[static_cast<unsigned char>(byte)];
+  return text;
+}
+
 BpeVocabulary parse_bpe(std::string_view vocabulary, const std::string& vocabulary_file,
                         std::string_view merges, const std::string& merges_file) {
   const Ids ids = read_ids(vocabulary, vocabulary_file);

@@ -23,6 +23,9 @@ struct BpeVocabulary {
   static uint64_t merge_key(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
 };
 
+/// `bytes` as the two files write them: each byte as a printable character.
+std::string written_bytes(std::string_view bytes);
+
 /// Reads vocab.json (an object from token to id) and merges.txt (an optional line "#version...",
 /// then "A B" per line in order of rank). Tokens are written with each byte as a printable
 /// character, as GPT-2 does. A pure function; throws DataError that starts with the name of the

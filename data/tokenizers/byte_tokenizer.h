@@ -13,8 +13,9 @@ class ByteTokenizer : public Tokenizer {
   void encode(std::string_view text, std::vector<uint32_t>& ids) const override;
   void decode(uint32_t id, std::string& text) const override;
   std::optional<uint32_t> end_of_text() const override { return std::nullopt; }
-  /// Writes nothing: this tokenizer needs no files.
-  std::vector<std::string> save(const std::filesystem::path&) const override { return {}; }
+  std::vector<WrittenToken> written_tokens() const override;
+  /// Writes the files for Hugging Face: load_tokenizer needs none.
+  std::vector<std::string> save(const std::filesystem::path& folder) const override;
 };
 
 }  // namespace lockstep::train

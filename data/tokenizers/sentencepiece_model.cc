@@ -100,6 +100,10 @@ class Reader {
              std::ranges::count(has_byte_, true));
     const int end = model_.trainer().has_eos_id() ? model_.trainer().eos_id() : 2;
     if (end >= 0 && end < model_.pieces_size()) result_.end_of_text = static_cast<uint32_t>(end);
+    const int begin = model_.trainer().has_bos_id() ? model_.trainer().bos_id() : 1;
+    if (begin >= 0 && begin < model_.pieces_size()) {
+      result_.begin_of_text = static_cast<uint32_t>(begin);
+    }
     const sentencepiece::Normalizer& normalizer = model_.normalizer();
     result_.add_dummy_prefix = !normalizer.has_add_dummy_prefix() || normalizer.add_dummy_prefix();
     return std::move(result_);

@@ -22,6 +22,7 @@ struct SentencePieceModel {
   std::array<uint32_t, 256> byte_tokens{};  ///< ids of <0x00> ... <0xFF>
   /// Rank and id of every normal piece, by its text with marks. Equal scores share a rank.
   std::unordered_map<std::string, Merge> pieces;
+  std::optional<uint32_t> begin_of_text;
   std::optional<uint32_t> end_of_text;
   bool add_dummy_prefix = false;  ///< encoding inserts a mark before each text
   /// No piece holds a mark after another character, so merges never cross the start of a word.

@@ -6,6 +6,8 @@
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/regular_file.h"
 #include "core/base/utf8.h"
+#include "data/tokenizers/hugging_face_tokenizer.h"
+#include "data/tokenizers/sentencepiece_model.pb.h"
 #include "data/tokenizers/token_memo.h"
 
 namespace lockstep::train {
@@ -116,9 +118,27 @@ void SentencePieceTokenizer::decode(uint32_t id, std::string& text) const {
   text += model_.tokens[id];
 }
 
+std::vector<WrittenToken> SentencePieceTokenizer::written_tokens() const {
+  sentencepiece::Model model;
+  LS_ASSERT(model.ParseFromString(bytes_));
+  std::vector<WrittenToken> tokens;
+  for (const sentencepiece::Piece& piece : model.pieces()) {
+    using Kind = WrittenToken::Kind;
+    const auto type = piece.has_type() ? piece.type() : sentencepiece::Piece::NORMAL;
+    tokens.push_back({piece.text(), piece.score(),
+                      type == sentencepiece::Piece::BYTE      ? Kind::kByte
+                      : type == sentencepiece::Piece::CONTROL ? Kind::kControl
+                      : type == sentencepiece::Piece::UNKNOWN ? Kind::kUnknown
+                                                              : Kind::kNormal});
+  }
+  return tokens;
+}
+
 std::vector<std::string> SentencePieceTokenizer::save(const std::filesystem::path& folder) const {
   write_text(folder / kFileName, bytes_);
-  return {kFileName};
+  std::vector<std::string> names = hugging_face_sentencepiece(bytes_).save(folder);
+  names.insert(names.begin(), kFileName);
+  return names;
 }
 
 }  // namespace lockstep::train

@@ -29,8 +29,10 @@ class SentencePieceTokenizer : public Tokenizer {
   /// Control pieces decode to nothing.
   void decode(uint32_t id, std::string& text) const override;
   std::optional<uint32_t> end_of_text() const override { return model_.end_of_text; }
+  std::optional<uint32_t> begin_of_text() const override { return model_.begin_of_text; }
   bool adds_space() const override { return model_.add_dummy_prefix; }
-  /// Writes tokenizer.model.
+  std::vector<WrittenToken> written_tokens() const override;
+  /// Writes tokenizer.model, and the same for Hugging Face.
   std::vector<std::string> save(const std::filesystem::path& folder) const override;
 
  private:

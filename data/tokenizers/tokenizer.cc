@@ -1,10 +1,13 @@
 #include "data/tokenizers/tokenizer.h"
 
 #include <array>
+#include <system_error>
 
 #include "core/base/check.h"
+#include "core/base/files/regular_file.h"
 #include "data/tokenizers/bpe_tokenizer.h"
 #include "data/tokenizers/byte_tokenizer.h"
+#include "data/tokenizers/hugging_face_tokenizer.h"
 #include "data/tokenizers/sentencepiece_tokenizer.h"
 
 namespace lockstep::train {
@@ -50,6 +53,17 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder) {
   const std::filesystem::path model = folder / SentencePieceTokenizer::kFileName;
   if (std::filesystem::exists(model)) return std::make_unique<SentencePieceTokenizer>(model);
   return std::make_unique<ByteTokenizer>();
+}
+
+std::unique_ptr<Tokenizer> find_tokenizer(const std::filesystem::path& folder) {
+  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(folder);
+  if (dynamic_cast<const ByteTokenizer*>(tokenizer.get()) == nullptr) return tokenizer;
+  const std::filesystem::path file = folder / HuggingFaceTokenizer::kFileName;
+  std::error_code ignored;
+  const bool is_ours =
+      std::filesystem::exists(file, ignored) &&
+      read_whole_file(file, kMostVocabularyBytes) == hugging_face_bytes().tokenizer;
+  return is_ours ? std::move(tokenizer) : nullptr;
 }
 
 }  // namespace lockstep::train

@@ -13,6 +13,14 @@
 
 namespace lockstep::train {
 
+/// A token as tokenizer files write it.
+struct WrittenToken {
+  enum class Kind { kNormal, kByte, kControl, kUnknown };
+  std::string text;
+  float score = 0;  ///< SentencePiece: the higher, the earlier it is merged
+  Kind kind = Kind::kNormal;
+};
+
 /// Converts text to token ids and back. Any bytes can be encoded, UTF-8 or not, and decoding
 /// restores them exactly. Implementations are immutable, so all members are safe to call from many
 /// threads.
@@ -35,11 +43,19 @@ class Tokenizer {
   virtual void decode(uint32_t id, std::string& text) const = 0;
   /// The id that ends a document, if the vocabulary has one.
   virtual std::optional<uint32_t> end_of_text() const = 0;
+  /// The id that begins a text, if the vocabulary has one; `encode` does not add it. GPT-2's is
+  /// end_of_text.
+  virtual std::optional<uint32_t> begin_of_text() const { return end_of_text(); }
   /// Whether `encode` puts a space before every text, as some SentencePiece models do.
   virtual bool adds_space() const { return false; }
 
-  /// Writes the files that load_tokenizer needs to `folder`, which must exist, and returns their
-  /// names. Throws DataError if they cannot be written.
+  /// All tokens in the order of their ids: bytes as GPT-2's files write them, pieces with marks.
+  virtual std::vector<WrittenToken> written_tokens() const = 0;
+  /// The merges of a BPE tokenizer in the order of rank, "left right"; none for other kinds.
+  virtual std::vector<std::string> merges() const { return {}; }
+
+  /// Writes the files that load_tokenizer and Hugging Face's AutoTokenizer need to `folder`, which
+  /// must exist, and returns their names. Throws DataError if they cannot be written.
   virtual std::vector<std::string> save(const std::filesystem::path& folder) const = 0;
 };
 
@@ -56,5 +72,8 @@ std::string decode(const Tokenizer& tokenizer, std::span<const uint32_t> ids);
 /// (GPT-2's BPE), tokenizer.model (SentencePiece), or the byte tokenizer if none of them exists.
 /// Throws DataError for incomplete or malformed files.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder);
+/// As above, but null if the folder says nothing of a tokenizer that could be loaded: the byte
+/// tokenizer is told by the tokenizer.json that it saves.
+std::unique_ptr<Tokenizer> find_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace lockstep::train

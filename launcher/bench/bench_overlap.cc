@@ -23,6 +23,7 @@
 #include "launcher/bench/busy_time.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
+#include "launcher/picture.h"
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
@@ -208,7 +209,7 @@ void run_rank(const Options& options, const config::RunConfig& config, ProcessGr
     print_table(report);
   }
   if (!options.svg.empty()) {
-    write_text(options.svg, train::overlap_chart(overlap_timeline(report.overlap)));
+    write_picture(options.svg, train::overlap_chart(overlap_timeline(report.overlap)), "bench");
   }
 }
 
@@ -265,7 +266,7 @@ void add_bench_overlap(const Verb& bench) {
               "Ranks that are threads of this process, instead of those that were started")
       .between(2, 64);
   verb.flag("--json", options->json, "One JSON object instead of a table");
-  verb.option("--svg", options->svg, "Also draw the step's timeline to this file");
+  verb.option("--svg", options->svg, "Also draw the step's timeline to FILE.svg, .png or .pdf");
   verb.runs([options] { run_overlap(*options); });
 }
 

@@ -111,6 +111,7 @@ std::vector<std::string> mpirun_command(LaunchPlan& plan, const LaunchFacts& fac
   Command command = {facts.mpirun};
   if (options.allow_run_as_root) add(command, {"--allow-run-as-root"});
   if (!options.prefix.empty()) add(command, {"--prefix", options.prefix});
+  if (options.quiet && !five) add(command, {"--quiet"});  // Open MPI 5 has no such option
   for (const auto& [name, value] : options.mca) add(command, {"--mca", name, value});
   (five ? add_placement_5 : add_placement_4)(command, options);
   // Ranks have several threads, but Open MPI's default binds each rank of a small job to one core.
@@ -182,6 +183,10 @@ std::vector<std::string> srun_command(LaunchPlan& plan, const LaunchFacts& facts
         fmt::format("srun has nothing like --map-by {}; it is left out", options.map_by));
   }
   if (!options.rank_by.empty()) plan.notes.emplace_back("srun has no --rank-by; it is left out");
+  if (!options.passed.empty()) {
+    plan.notes.push_back(
+        fmt::format("srun has no {}; it is left out", fmt::join(options.passed, " ")));
+  }
   if (!options.mca.empty()) {
     plan.notes.emplace_back("srun has no --mca; set OMPI_MCA_NAME variables instead");
   }

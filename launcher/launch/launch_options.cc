@@ -102,6 +102,79 @@ Row passed(std::vector<std::string_view> names, const char* text) {
           }};
 }
 
+/// An option with a value that is passed to mpirun unchanged.
+Row passed(std::vector<std::string_view> names, std::string_view value, const char* text) {
+  const std::string_view name = names[0];
+  return {std::move(names), {value}, text, [name](Target t, Values v) {
+            t.options.passed.push_back(with_dashes(name));
+            t.options.passed.push_back(non_empty(name, v[0]));
+          }};
+}
+
+/// An option of torchrun that has nothing to do here: any of `values`, or any text at all.
+Row without_effect(std::vector<std::string_view> names, std::string_view value, const char* text,
+                   std::vector<std::string_view> values = {}) {
+  const std::string_view name = names[0];
+  return {std::move(names), {value}, text, [name, values](Target, Values v) {
+            LS_CHECK(
+                values.empty() || std::ranges::find(values, std::string_view(v[0])) != values.end(),
+                ConfigError, "[launch] {} is {}: expected one of {}.", with_dashes(name), v[0],
+                fmt::join(values, ", "));
+          }};
+}
+
+/// The items of a list with commas.
+std::vector<std::string> items_of(const std::string& text) {
+  std::vector<std::string> items;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    items.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items;
+}
+
+[[noreturn]] void unknown_item(std::string_view option, const std::string& item,
+                               std::span<const std::string_view> known) {
+  const std::optional<std::string_view> meant = nearest(item, known);
+  throw ConfigError(fmt::format("[launch] {} has no {:?}: expected some of {}.{}",
+                                with_dashes(option), item, fmt::join(known, ", "),
+                                meant ? fmt::format(" Did you mean {}?", *meant) : ""));
+}
+
+/// Applies Open MPI 5's --display.
+void display(LaunchOptions& options, const std::string& text) {
+  constexpr std::array<std::string_view, 3> kKnown = {"map", "allocation", "bindings"};
+  for (const std::string& item : items_of(text)) {
+    if (item == "bindings") {
+      options.report_bindings = true;
+    } else if (item == "map" || item == "allocation") {
+      options.passed.push_back("--display-" + item);
+    } else {
+      unknown_item("display", item, kKnown);
+    }
+  }
+}
+
+/// Applies Open MPI 5's --output.
+void output(LaunchOptions& options, const std::string& text) {
+  constexpr std::array<std::string_view, 6> kKnown = {
+      "tag", "timestamp", "merge-stderr-to-stdout", "merge", "dir=FOLDER", "file=FOLDER"};
+  for (const std::string& item : items_of(text)) {
+    if (item == "tag") {
+      options.tag_output = true;
+    } else if (item == "timestamp") {
+      options.timestamp_output = true;
+    } else if (item == "merge" || item == "merge-stderr-to-stdout") {
+      options.merge_stderr = true;
+    } else if (item.starts_with("dir=") || item.starts_with("file=")) {
+      output_folder(options, item.substr(item.find('=') + 1));
+    } else {
+      unknown_item("output", item, kKnown);
+    }
+  }
+}
+
 Row refused(std::vector<std::string_view> names, const char* instead) {
   const std::string_view name = names[0];
   return {
@@ -236,6 +309,34 @@ std::vector<Row> make_rows() {
        {},
        "Let mpirun run as root",
        [](Target t, Values) { t.options.allow_run_as_root = true; }},
+      {{"display"},
+       {"WHAT"},
+       "Print map, allocation or bindings, with commas between them",
+       [](Target t, Values v) { display(t.options, v[0]); }},
+      {{"output"},
+       {"HOW"},
+       "tag, timestamp, merge, dir=FOLDER, with commas between them: as the options above",
+       [](Target t, Values v) { output(t.options, v[0]); }},
+      {{"quiet", "q"},
+       {},
+       "Leave out notes of launch and of mpirun",
+       [](Target t, Values) { t.options.quiet = true; }},
+      {{"verbose", "v"},
+       {},
+       "Print what is started, as --dry-run does, and start it",
+       [](Target t, Values) { t.options.verbose = true; }},
+      passed({"cpu-set", "cpu-list"}, "LIST", "Processors that ranks may use: 0-3,8"),
+      passed({"tune"}, "FILE", "File with MCA parameters and variables for Open MPI"),
+      without_effect({"role"}, "NAME", "torchrun's name for the ranks; has no effect"),
+      without_effect({"monitor-interval"}, "SECONDS",
+                     "torchrun's; has no effect: launch sees at once how a rank ends"),
+      without_effect({"start-method"}, "METHOD",
+                     "torchrun's: spawn, fork or forkserver; has no effect: mpirun starts ranks",
+                     {"spawn", "fork", "forkserver"}),
+      {{"no-python"},
+       {},
+       "torchrun's; has no effect: a program is started as it is named",
+       [](Target, Values) {}},
       passed({"use-hwthread-cpus"}, "Slots are hardware threads"),
       passed({"display-map"}, "Print where ranks go"),
       passed({"display-allocation"}, "Print hosts and slots"),
@@ -292,6 +393,21 @@ const Row& row_of(const std::string& name, const std::string& argument) {
             : "`lockstep launch --help` lists the options; those of the program follow it."));
 }
 
+/// Cuts the number off an option such as -n2 or -np4, and returns it; empty for other options.
+std::string take_attached_number(std::string& argument) {
+  const size_t digits = argument.find_first_of("0123456789");
+  if (digits == argument.npos || argument.starts_with("--") ||
+      argument.find_first_not_of("0123456789", digits) != argument.npos) {
+    return "";
+  }
+  const std::string name = argument.substr(0, digits);
+  constexpr std::array<std::string_view, 4> kCounts = {"-n", "-np", "-c", "-N"};
+  if (std::ranges::find(kCounts, std::string_view(name)) == kCounts.end()) return "";
+  std::string number = argument.substr(digits);
+  argument = name;
+  return number;
+}
+
 /// Parses the option at `at` and returns the index after its values.
 size_t take_option(std::span<const std::string> arguments, size_t at, const Target& target) {
   std::string argument = arguments[at++];
@@ -299,6 +415,8 @@ size_t take_option(std::span<const std::string> arguments, size_t at, const Targ
   if (const size_t equals = argument.find('='); equals != argument.npos) {
     values.push_back(argument.substr(equals + 1));
     argument.resize(equals);
+  } else if (std::string number = take_attached_number(argument); !number.empty()) {
+    values.push_back(std::move(number));
   }
   const Row& row = row_of(plain_name(argument), argument);
   LS_CHECK(!row.values.empty() || values.empty(), ConfigError,

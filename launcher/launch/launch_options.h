@@ -39,6 +39,8 @@ struct LaunchOptions {
   bool oversubscribe = false;
   bool allow_run_as_root = false;
   bool report_bindings = false;
+  bool quiet = false;    ///< no notes of launch or mpirun
+  bool verbose = false;  ///< the plan is printed before it is carried out
 
   std::string output_folder;
   bool tag_output = false;
@@ -58,9 +60,9 @@ struct LaunchOptions {
 };
 
 /// Parses mpirun's options, torchrun's as aliases, and Lockstep's own. Long names take one dash or
-/// two, "-" and "_" are equivalent, and "--name=value" is "--name value". Arguments after a program
-/// belong to it, up to a ":" before the next one. Throws ConfigError, with the nearest name for an
-/// unknown option.
+/// two, "-" and "_" are equivalent, "--name=value" is "--name value", and "-n4" is "-n 4".
+/// Arguments after a program belong to it, up to a ":" before the next one. Throws ConfigError,
+/// with the nearest name for an unknown option.
 LaunchOptions parse_launch_options(std::span<const std::string> arguments);
 
 /// One option, for help and completion.

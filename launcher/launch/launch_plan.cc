@@ -148,26 +148,34 @@ std::string path_from(const std::string& path, const std::string& folder,
   return folder.empty() || path.starts_with("/") ? path : facts.folder + "/" + path;
 }
 
+/// The command with config files and --run-dir as ranks find them, which start in the working
+/// folder: both are named from where launch is started.
 std::vector<std::string> training_command(const LaunchContext& asked, LaunchPlan& plan,
                                           const LaunchFacts& facts) {
+  constexpr std::string_view kRunDirectory = "--run-dir";
+  const auto from_there = [&](const std::string& path) {
+    return path_from(path, asked.working_folder, facts);
+  };
   std::vector<std::string> full = {facts.program, "train"};
   bool files = true;
   for (const std::string& word : asked.command) {
     files = files && word.ends_with(".txtpb");
-    full.push_back(files ? path_from(word, asked.working_folder, facts) : word);
+    const bool is_directory = full.back() == kRunDirectory;
+    if (word.starts_with(fmt::format("{}=", kRunDirectory))) {
+      full.push_back(
+          fmt::format("{}={}", kRunDirectory, from_there(word.substr(kRunDirectory.size() + 1))));
+    } else {
+      full.push_back(files || is_directory ? from_there(word) : word);
+    }
   }
-  if (!has_option(full, "--run-dir")) {
-    full.insert(full.end(),
-                {"--run-dir", path_from(facts.run_directory, asked.working_folder, facts)});
+  if (!has_option(full, kRunDirectory)) {
+    full.insert(full.end(), {std::string(kRunDirectory), from_there(facts.run_directory)});
   }
   // A restart must resume from what the first start wrote.
   if (facts.restart > 0) std::erase(full, "--fresh");
   if (!plan.trains) {
     plan.trains = true;
-    plan.run_directory = value_of(full, "--run-dir");
-    if (!asked.working_folder.empty() && !plan.run_directory.starts_with("/")) {
-      plan.run_directory = asked.working_folder + "/" + plan.run_directory;
-    }
+    plan.run_directory = value_of(full, kRunDirectory);
   }
   return full;
 }

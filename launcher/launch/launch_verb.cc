@@ -130,8 +130,10 @@ void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
     fmt::print("{}", to_text(plan));
     return;
   }
-  for (const std::string& note : plan.notes)
-    write_log(stderr, fmt::format("lockstep launch: {}\n", note));
+  if (options.verbose) write_log(stderr, to_text(plan));
+  for (const std::string& note : plan.notes) {
+    if (!options.quiet) write_log(stderr, fmt::format("lockstep launch: {}\n", note));
+  }
   std::optional<NewRunDirectory> directory;
   if (plan.trains && plan.run_directory.ends_with(facts.run_directory)) {
     directory.emplace(run_name);

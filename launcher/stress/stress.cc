@@ -36,6 +36,7 @@ void operator+=(StressProgram::Counts& sum, const StressProgram::Counts& more) {
   sum.blocks += more.blocks;
   sum.verified_bytes += more.verified_bytes;
   sum.out_of_memory += more.out_of_memory;
+  sum.faults += more.faults;
 }
 
 class StressRun {
@@ -61,6 +62,7 @@ class StressRun {
     } while (findings_.count() == 0 && report_.programs != options_.programs &&
              (options_.programs > 0 || seconds_since(start) < options_.seconds));
     report_.seconds = seconds_since(start);
+    check_verified();
     check_reserved(before.reserved);
     report_.findings = findings_.count();
     report_.first_findings = findings_.first();
@@ -90,6 +92,7 @@ class StressRun {
     const auto threads = static_cast<size_t>(options_.threads);
     StressProgram program(allocator_, streams_, work_, mail,
                           {.kind = options_.kind,
+                           .fault = options_.fault,
                            .seed = seed,
                            .thread = thread,
                            .live_bytes = options_.live_bytes / threads,
@@ -111,6 +114,13 @@ class StressRun {
       findings_.add(
           fmt::format("{} bytes are on loan after all blocks were freed", report_.live_bytes));
     }
+  }
+
+  void check_verified() {
+    if (report_.counts.verified_bytes > 0) return;
+    findings_.add(fmt::format(
+        "nothing was verified: {} operations allocated no block, {} times without memory",
+        report_.counts.operations, report_.counts.out_of_memory));
   }
 
   void check_reserved(int64_t before) {
@@ -151,6 +161,11 @@ StressReport run_stress(Allocator& allocator, const StressOptions& options) {
   LS_CHECK(options.threads >= 1 && options.streams >= 1 && options.streams <= kMostStressStreams,
            ConfigError, "[stress] expected at least 1 thread and 1 to {} streams, got {} and {}.",
            kMostStressStreams, options.threads, options.streams);
+  LS_CHECK(options.device.type != DeviceType::kCPU || options.fault == StressFault::kNone ||
+               options.fault == StressFault::kFlippedByte,
+           ConfigError,
+           "[stress] the cpu does its work at once: expected the fault flipped-byte there, or a "
+           "device with streams, as host:0.");
   return StressRun(allocator, options).run();
 }
 

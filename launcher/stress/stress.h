@@ -13,6 +13,8 @@ namespace lockstep {
 struct StressOptions {
   Device device{DeviceType::kHost, 0};
   StressKind kind = StressKind::kAllocator;
+  /// A mistake that programs make; all but kFlippedByte need a device with streams.
+  StressFault fault = StressFault::kNone;
   int threads = 4;
   int streams = 4;            ///< at most kMostStressStreams; 1 for devices with a single stream
   double seconds = 10;        ///< time after which no new program starts
@@ -42,9 +44,9 @@ struct StressReport {
 
 /// Runs random programs on several threads and streams through `allocator`, which must serve the
 /// device and must not be used by other code meanwhile. Findings are: memory with wrong contents,
-/// exceptions, leaked blocks, memory that stays reserved with nothing allocated, and a cache that
-/// keeps growing. Stops after the first program with findings. Throws DeviceError if there is no
-/// such device.
+/// exceptions, leaked blocks, memory that stays reserved with nothing allocated, a cache that
+/// keeps growing, and a run that verified nothing. Stops after the first program with findings.
+/// Throws DeviceError if there is no such device.
 StressReport run_stress(Allocator& allocator, const StressOptions& options);
 
 }  // namespace lockstep

@@ -1,7 +1,9 @@
 #include "launcher/stress/stress_program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 #include <utility>
 
 #include "core/base/check.h"
@@ -113,6 +115,19 @@ Stream StressProgram::draw_stream(const Stream* home) {
   return streams_[draw(streams_.size())];
 }
 
+int StressProgram::draw_delay() { return one_in(200) ? 50 : 0; }
+
+bool StressProgram::fails(StressFault fault) {
+  if (options_.fault != fault || !one_in(4)) return false;
+  ++counts_.faults;
+  return true;
+}
+
+void StressProgram::hold_up(const Stream& stream) {
+  constexpr std::chrono::milliseconds kLate(2);
+  stream.add_callback([kLate] { std::this_thread::sleep_for(kLate); });
+}
+
 std::string StressProgram::name(const StressBlock& block) const {
   return fmt::format("seed {}, thread {}, block {} of {} bytes on {}", options_.seed,
                      options_.thread, block.id, block.bytes, to_string(block.home));
@@ -160,7 +175,7 @@ void StressProgram::free(StressBlock& block) {
 }
 
 void StressProgram::order(StressBlock& block, const Stream& stream, bool written) {
-  if (block.writer != stream) {
+  if (block.writer != stream && !fails(StressFault::kLostEvent)) {
     if (block.written != nullptr) {
       stream.wait_event(*block.written);
     } else {
@@ -176,8 +191,11 @@ void StressProgram::order(StressBlock& block, const Stream& stream, bool written
 void StressProgram::used(StressBlock& block, const Stream& stream, bool written) {
   if (stream != block.home) {
     const bool is_new = !contains(block.foreign, stream);
-    if (is_new) block.foreign.push_back(stream);
-    if (block.promise == StressBlock::Promise::kRecordUse) {
+    const bool forgets = fails(StressFault::kEarlyReuse);
+    if (is_new && !forgets) block.foreign.push_back(stream);
+    if (forgets) {
+      // The allocator learns nothing of this use, nor does the block's stream wait for it.
+    } else if (block.promise == StressBlock::Promise::kRecordUse) {
       allocator_.record_use(block.block, stream);
     } else if (block.promise == StressBlock::Promise::kRecordStream && is_new) {
       allocator_.record_stream(block.block, stream);
@@ -200,10 +218,15 @@ void StressProgram::rewrite(StressBlock& block) {
   const Stream stream = draw_stream(&block.home);
   order(block, stream, /*written=*/true);
   block.pattern = StressPattern::of(random_());
+  // What does not wait for this write shall come before it.
+  if (options_.fault == StressFault::kLostEvent && one_in(4)) hold_up(stream);
   if (one_in(10)) {
     work_.upload(stream, block.block.data, block.bytes, block.pattern);
   } else {
     work_.fill(stream, block.block.data, block.bytes, block.pattern, draw_delay());
+  }
+  if (fails(StressFault::kFlippedByte)) {
+    work_.upload(stream, block.block.data, 1, {~block.pattern.start, 0});
   }
   used(block, stream, /*written=*/true);
 }
@@ -231,7 +254,12 @@ void StressProgram::copy() {
   const Stream stream = draw_stream(&to.home);
   order(to, stream, /*written=*/true);
   order(from, stream, /*written=*/false);
-  work_.copy(stream, to.block.data, from.block.data, to.bytes);
+  if (const Stream other = draw_stream(); other != stream && fails(StressFault::kLateCopy)) {
+    hold_up(other);
+    work_.copy(other, to.block.data, from.block.data, to.bytes);
+  } else {
+    work_.copy(stream, to.block.data, from.block.data, to.bytes);
+  }
   to.pattern = from.pattern;
   used(to, stream, /*written=*/true);
   used(from, stream, /*written=*/false);
@@ -239,6 +267,10 @@ void StressProgram::copy() {
 
 void StressProgram::verify(StressBlock& block, const Stream& stream) {
   order(block, stream, /*written=*/false);
+  // What reuses the block too early shall come before this.
+  if (options_.fault == StressFault::kEarlyReuse && stream != block.home && one_in(4)) {
+    hold_up(stream);
+  }
   if (one_in(10)) {
     work_.download_and_verify(stream, block.block.data, block.bytes, block.pattern, name(block));
   } else {

@@ -22,6 +22,15 @@ enum class StressKind : uint8_t {
   kStreams,    ///< blocks live long, and work moves from stream to stream
 };
 
+/// A mistake that a program makes on purpose, so that its findings show that it would be noticed.
+enum class StressFault : uint8_t {
+  kNone,
+  kLostEvent,    ///< a use on another stream does not wait for the last write
+  kEarlyReuse,   ///< a block is freed while another stream uses it, which the allocator is not told
+  kFlippedByte,  ///< a byte of a block is written over
+  kLateCopy,     ///< a copy is made on a stream for which nobody waits
+};
+
 /// A block of a random program, its contents once all queued work is done, and the streams that use
 /// it.
 struct StressBlock {
@@ -63,6 +72,7 @@ class StressProgram {
  public:
   struct Options {
     StressKind kind = StressKind::kAllocator;
+    StressFault fault = StressFault::kNone;
     uint64_t seed = 0;
     int thread = 0;                        ///< number of the thread; part of the seed
     size_t live_bytes = size_t{64} << 20;  ///< limit of allocated bytes, exceeded by one block
@@ -73,6 +83,7 @@ class StressProgram {
     int64_t blocks = 0;  ///< blocks verified and freed
     int64_t verified_bytes = 0;
     int64_t out_of_memory = 0;
+    int64_t faults = 0;  ///< mistakes that were made on purpose
   };
 
   /// All arguments must outlive this object. `streams` must not be empty.
@@ -114,7 +125,11 @@ class StressProgram {
   /// Draws a stream: mostly `home`, if given.
   Stream draw_stream(const Stream* home = nullptr);
   StressBlock& draw_block() { return blocks_[draw(blocks_.size())]; }
-  int draw_delay() { return one_in(200) ? 50 : 0; }
+  int draw_delay();
+  /// Whether to make the mistake `fault` now.
+  bool fails(StressFault fault);
+  /// Lets work that is queued on `stream` from now on begin late.
+  void hold_up(const Stream& stream);
   std::string name(const StressBlock& block) const;
 
   Allocator& allocator_;

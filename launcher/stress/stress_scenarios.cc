@@ -331,20 +331,20 @@ ScenarioReport side_reductions(Device device, DeviceMemory& memory, const Alloca
 constexpr StressScenario kScenarios[] = {
     {"fragmented-small",
      "a large request is served though free memory lies in small pieces between blocks",
-     /*needs_granules=*/true, fragmented_small},
+     /*is_of_streams=*/false, /*needs_granules=*/true, fragmented_small},
     {"reserved-above-live", "emptying the cache gives back what lies free between blocks that stay",
-     /*needs_granules=*/true, reserved_above_live},
+     /*is_of_streams=*/false, /*needs_granules=*/true, reserved_above_live},
     {"pinned-to-stream", "memory that one stream freed serves another before memory runs out",
-     /*needs_granules=*/false, pinned_to_stream},
+     /*is_of_streams=*/true, /*needs_granules=*/false, pinned_to_stream},
     {"oom-many-streams", "what fits on one stream fits on sixteen in turn",
-     /*needs_granules=*/false, oom_many_streams},
+     /*is_of_streams=*/true, /*needs_granules=*/false, oom_many_streams},
     {"huge-and-tiny", "tiny blocks that stay do not split what huge ones need",
-     /*needs_granules=*/true, huge_and_tiny},
+     /*is_of_streams=*/false, /*needs_granules=*/true, huge_and_tiny},
     {"many-sizes", "100,000 sizes leave no cache of each behind",
-     /*needs_granules=*/true, many_sizes},
+     /*is_of_streams=*/false, /*needs_granules=*/true, many_sizes},
     {"side-reductions",
      "blocks that a side stream still reads are reused in time, in one order, without waiting",
-     /*needs_granules=*/false, side_reductions},
+     /*is_of_streams=*/true, /*needs_granules=*/false, side_reductions},
 };
 
 }  // namespace

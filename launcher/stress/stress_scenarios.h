@@ -26,6 +26,7 @@ struct ScenarioReport {
 struct StressScenario {
   const char* name;
   const char* promise;
+  bool is_of_streams;   ///< it is about several streams
   bool needs_granules;  ///< the promise holds only for expandable segments
   ScenarioReport (*run)(Device device, DeviceMemory& memory, const AllocatorOptions& options,
                         uint64_t seed);

@@ -45,14 +45,13 @@ TEST(Diagnosis, TwoMembersOfAOneofAreBothNamed) {
 
 TEST(Diagnosis, WrongTypeSaysWhatWasExpected) {
   EXPECT_EQ(error("train { steps: many }"),
-            "a:1:16: train.steps is many: expected an integer from 1 to 1000000000000.");
+            "a:1:16: train.steps is many: expected an integer from 1 to 10^12.");
   EXPECT_EQ(error("train { steps: 1.5 }"),
-            "a:1:16: train.steps is 1.5: expected an integer from 1 to 1000000000000.");
+            "a:1:16: train.steps is 1.5: expected an integer from 1 to 10^12.");
   EXPECT_EQ(error("train { steps: 99999999999999999999 }"),
             "a:1:16: train.steps is 99999999999999999999: expected an integer from 1 to "
-            "1000000000000.");
-  EXPECT_EQ(error("seed: -1"),
-            "a:1:7: seed is -1: expected an integer from 0 to 18446744073709551615.");
+            "10^12.");
+  EXPECT_EQ(error("seed: -1"), "a:1:7: seed is -1: expected an integer from 0 to 2^64 - 1.");
   EXPECT_EQ(
       error("optimizer { learning_rate: \"1\" }"),
       "a:1:28: optimizer.learning_rate is \"1\": expected a number above 0 and at most 1000.");
@@ -63,7 +62,7 @@ TEST(Diagnosis, WrongTypeSaysWhatWasExpected) {
   EXPECT_EQ(error("train: 3"), "a:1:1: train holds fields: expected train { ... }, got 3.");
   EXPECT_EQ(error("seed { }"),
             "a:1:1: seed holds one value: expected seed: and an integer from 0 to "
-            "18446744073709551615, got {.");
+            "2^64 - 1, got {.");
 }
 
 TEST(Diagnosis, UnknownEnumNameGetsTheNearest) {
@@ -99,7 +98,7 @@ TEST(Diagnosis, WrongValueOfAListIsNamedByItsIndex) {
 TEST(Diagnosis, OneValueIsNoList) {
   EXPECT_EQ(error("seed: [1]"),
             "a:1:1: seed holds one value: expected seed: and an integer from 0 to "
-            "18446744073709551615, got [.");
+            "2^64 - 1, got [.");
 }
 
 TEST(Diagnosis, MissingBraceOrValueIsNamed) {
@@ -107,7 +106,7 @@ TEST(Diagnosis, MissingBraceOrValueIsNamed) {
             "a:2:1: train { is never closed. Add the missing }.");
   EXPECT_EQ(error("seed:"),
             "a:1:6: seed has no value: expected an integer from 0 to "
-            "18446744073709551615, got the end of the text.");
+            "2^64 - 1, got the end of the text.");
 }
 
 TEST(Diagnosis, KeepsTheParsersWordsForOtherMistakes) {

@@ -101,7 +101,7 @@ TEST(Table, NeedsAPathAndAPositiveScale) {
             "--set data.table.path=: data.table.path is empty: expected the path of a file.");
   EXPECT_EQ(classifier_problem({"data.table.path=a", "data.table.scale=0"}),
             "--set data.table.scale=0: data.table.scale is 0: expected a number above 0 and at "
-            "most 1e+30.");
+            "most 10^30.");
 }
 
 }  // namespace

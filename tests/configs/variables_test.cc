@@ -74,7 +74,7 @@ TEST(Variables, ReplaceLists) {
   variables["LOCKSTEP_MODEL_MLP_HIDDEN_WIDTHS"] = "7,no";
   EXPECT_EQ(refusal(variables),
             "LOCKSTEP_MODEL_MLP_HIDDEN_WIDTHS=7,no: model.mlp.hidden_widths[1] is no: expected an "
-            "integer from 1 to 1048576.");
+            "integer from 1 to 2^20.");
 }
 
 TEST(Variables, EmptyOnesCountAsNotThere) {
@@ -91,10 +91,10 @@ TEST(Variables, WrongNamesAndValuesAreRefusedWhereTheyStand) {
             "the program. Did you mean LOCKSTEP_WARN_COPIES?");
   EXPECT_EQ(refusal({{"LOCKSTEP_TRAIN_STEPS", "many"}}),
             "LOCKSTEP_TRAIN_STEPS=many: train.steps is many: expected an integer from 1 to "
-            "1000000000000.");
+            "10^12.");
   EXPECT_EQ(refusal({{"LOCKSTEP_TRAIN_STEPS", "-1"}}),
             "LOCKSTEP_TRAIN_STEPS=-1: train.steps is -1: expected an integer from 1 to "
-            "1000000000000.");
+            "10^12.");
 }
 
 TEST(Variables, ProgramVariablesAreLeftAlone) {

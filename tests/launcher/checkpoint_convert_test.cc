@@ -89,6 +89,18 @@ TEST_F(CheckpointConvert, ShardsAndElementTypesAreAsAsked) {
             llama_->hugging_face_config());
 }
 
+TEST_F(CheckpointConvert, GgufHoldsMetadataAndWeights) {
+  convert("llama", "llama.gguf", {"--to", "gguf", "--dtype", "bf16"});
+  const std::string file = train::file_content(folder_ / "llama.gguf");
+  EXPECT_EQ(file.substr(0, 8), std::string("GGUF\3\0\0\0", 8));
+  for (const char* name : {"general.architecture", "llama.attention.head_count_kv",
+                           "token_embd.weight", "blk.0.attn_q.weight", "output_norm.weight"}) {
+    EXPECT_TRUE(says(file, name)) << name;
+  }
+  convert("gpt2", "gpt2.gguf", {"--to", "gguf"});
+  EXPECT_TRUE(says(train::file_content(folder_ / "gpt2.gguf"), "blk.0.attn_qkv.bias"));
+}
+
 TEST_F(CheckpointConvert, ADestinationThatExistsIsRefused) {
   train::put_file(path("taken"), "mine");
   for (const char* to : {"hf", "llmc"}) {
@@ -119,11 +131,12 @@ TEST_F(CheckpointConvert, SourcesThatHoldNoModelAreRefused) {
 
 TEST_F(CheckpointConvert, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_TRUE(says(refusal("gpt2", "out", {}), "--to is required"));
-  EXPECT_TRUE(says(refusal("gpt2", "out", {"--to", "onnx"}), "--to: onnx not in {hf,llmc}"));
+  EXPECT_TRUE(says(refusal("gpt2", "out", {"--to", "onnx"}),
+                   "--to: expected one of hf, llmc, gguf, got onnx"));
   EXPECT_TRUE(says(refusal("gpt2", "out", {"--to", "hf", "--dtype", "int8"}),
-                   "--dtype: int8 not in {f32,bf16}"));
+                   "--dtype: expected one of f32, bf16, got int8"));
   EXPECT_TRUE(says(refusal("gpt2", "out", {"--to", "hf", "--max-shard-size", "0"}),
-                   "--max-shard-size: Value 0 not in range"));
+                   "--max-shard-size: expected a number above 0, got 0"));
   EXPECT_THROW(convert("gpt2", "out", {"--to", "llmc", "--max-shard-size", "1GB"}), ConfigError);
 }
 

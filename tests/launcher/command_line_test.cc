@@ -99,10 +99,11 @@ TEST(CommandLine, NumbersOutsideTheirRangeAreRefused) {
   line.option("--above", above, "").positive();
   line.option("--least", least, "").not_negative();
   line.option("--between", between, "").between(2, int64_t{1} << 32);
-  expect_refused(line, {"--above", "0"}, "--above");
-  expect_refused(line, {"--least", "-0.1"}, "--least");
-  expect_refused(line, {"--between", "1"}, "--between: Value 1 not in range 2 to 4294967296");
-  expect_refused(line, {"--between", "4294967297"}, "not in range 2 to 4294967296");
+  expect_refused(line, {"--above", "0"}, "--above: expected a number above 0, got 0");
+  expect_refused(line, {"--above", "many"}, "--above: expected a number above 0, got many");
+  expect_refused(line, {"--least", "-0.1"}, "--least: expected a number of at least 0, got -0.1");
+  expect_refused(line, {"--between", "1"}, "--between: expected an integer from 2 to 2^32, got 1");
+  expect_refused(line, {"--between", "4294967297"}, "from 2 to 2^32, got 4294967297");
   EXPECT_EQ(parse(line, {"--above", "1", "--least", "0", "--between", "4294967296"}).status,
             std::nullopt);
   EXPECT_EQ(between, int64_t{1} << 32);
@@ -118,7 +119,7 @@ TEST(CommandLine, ChoicesChecksAndFoldersAreKept) {
     return text.size() % 2 == 0 ? "" : "expected an even length";
   });
   line.option("--folder", folder, "").existing_folder();
-  expect_refused(line, {"--kind", "c"}, "--kind: c not in {a,b}");
+  expect_refused(line, {"--kind", "c"}, "--kind: expected one of a, b, got c");
   expect_refused(line, {"--even", "abc"}, "--even: expected an even length");
   expect_refused(line, {"--folder", "/no/such"}, "Directory does not exist: /no/such");
   EXPECT_EQ(parse(line, {"--kind", "b", "--even", "ab", "--folder", "/"}).status, std::nullopt);
@@ -181,8 +182,56 @@ TEST(CommandLine, RunsTheVerbThatIsGivenAndNoOther) {
   line.verb("second", "").runs([&] { ran.emplace_back("second"); });
   EXPECT_EQ(parse(line, {"first", "x"}).status, std::nullopt);
   EXPECT_THAT(ran, ElementsAre("first x"));
-  expect_refused(line, {}, "A subcommand is required");
+  expect_refused(line, {}, "program needs a verb: one of first, second.");
   EXPECT_THAT(ran, ElementsAre("first x"));
+}
+
+TEST(CommandLine, AWrongVerbOrOptionIsAnsweredWithTheNearestNameAndAllNames) {
+  CommandLine line("Test.", "program");
+  line.requires_verb();
+  std::vector<std::string> files;
+  int64_t steps = 0;
+  bool fresh = false;
+  std::string format;
+  const Verb train = line.verb("train", "");
+  train.option("config", files, "").required();
+  train.option("--steps", steps, "");
+  train.flag("-f,--fresh", fresh, "");
+  train.option("--log-format", format, "").one_of({"text", "json"});
+  const Verb bench = line.verb("bench", "");
+  bench.requires_verb();
+  bench.verb("step", "").option("file", format, "");
+  expect_refused(line, {"trian", "a.txtpb"},
+                 "program has no verb \"trian\". Did you mean train? Its verbs: train, bench.\n");
+  expect_refused(line, {"bench", "stpe"},
+                 "bench has no verb \"stpe\". Did you mean step? Its verbs: step.\n");
+  expect_refused(line, {"bench"}, "bench needs a verb: one of step.\n");
+  expect_refused(line, {"train", "a", "--step", "5"},
+                 "train has no option \"--step\". Did you mean --steps? Its options: --help, "
+                 "--steps, --fresh, --log-format.\n");
+  expect_refused(
+      line, {"train", "--config=x"},
+      "train has no option \"--config\". config is given without a name, as in: train x. "
+      "Its options: ");
+  expect_refused(line, {"--steps", "5", "train", "a"},
+                 "program has no option \"--steps\". train has it: options stand after the verb.");
+  expect_refused(line, {"train", "a", "--log-format", "jsn"},
+                 "--log-format: expected one of text, json, got jsn. Did you mean json?");
+  expect_refused(line, {"bench", "step", "a", "b"},
+                 "bench step takes no further argument: got \"b\".");
+}
+
+TEST(CommandLine, UnderscoresInOptionsAreReadAsDashes) {
+  CommandLine line("Test.");
+  int64_t samples = 0;
+  std::string text;
+  line.option("--num-samples", samples, "");
+  line.option("--start", text, "");
+  EXPECT_EQ(parse(line, {"--num_samples", "3", "--start", "a_b"}).status, std::nullopt);
+  EXPECT_EQ(samples, 3);
+  EXPECT_EQ(text, "a_b");
+  EXPECT_EQ(parse(line, {"--num_samples=4"}).status, std::nullopt);
+  EXPECT_EQ(samples, 4);
 }
 
 TEST(CommandLine, AVerbMayEndTheProgramOrRefuseAnArgument) {
@@ -207,7 +256,7 @@ TEST(CommandLine, HelpAndVersionEndTheProgramWell) {
   EXPECT_EQ(help.status, kSuccess);
   EXPECT_EQ(help.output, line.help());
   EXPECT_THAT(help.output, HasSubstr("What it is for.\nUsage: name [OPTIONS]"));
-  EXPECT_THAT(help.output, HasSubstr("--rounds INT:INT in [1 - 10]=9"));
+  EXPECT_THAT(help.output, HasSubstr("--rounds INT from 1 to 10=9"));
   EXPECT_THAT(help.output, HasSubstr("The end."));
   const Parsed version = parse(line, {"--version"});
   EXPECT_EQ(version.status, kSuccess);

@@ -34,7 +34,7 @@ TEST_F(Completion, TheScriptIsValidBash) {
 TEST_F(Completion, OffersVerbsAndVerbsOfVerbs) {
   EXPECT_TRUE(says(offered("lockstep "), "config\n"));
   EXPECT_EQ(offered("lockstep comp"), "compare\ncompletion\n");
-  EXPECT_EQ(offered("lockstep config "), "print\ncheck\ndiff\n");
+  EXPECT_EQ(offered("lockstep config "), "print\ncheck\nfields\ndiff\n");
 }
 
 TEST_F(Completion, OffersTheOptionsOfTheVerb) {

@@ -40,7 +40,7 @@ TEST_F(Graph, SaysWhatItCannotWrite) {
   put_config("run.txtpb");
   const Result no_suffix = run("graph run.txtpb -o picture");
   EXPECT_EQ(no_suffix.status, 2);
-  EXPECT_TRUE(says(no_suffix.errors, "suffix"));
+  EXPECT_TRUE(says(no_suffix.errors, "ending"));
   const Result no_folder = run("graph run.txtpb -o missing/loss.dot");
   EXPECT_EQ(no_folder.status, 3);
   EXPECT_TRUE(says(no_folder.errors, "missing/loss.dot"));

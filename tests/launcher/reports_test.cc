@@ -8,6 +8,8 @@ namespace {
 using Compare = Program;
 using Plot = Program;
 using Config = Program;
+using Convert = Program;
+using Start = Program;
 using Doctor = Program;
 
 TEST_F(Compare, StatusSaysWhetherTheRunsAreIdentical) {
@@ -58,6 +60,27 @@ TEST_F(Plot, WritesAnImage) {
   EXPECT_TRUE(says(file_content(folder_ / "curve.svg"), "Step, logarithmic"));
 }
 
+TEST_F(Plot, OtherFormatsAreWrittenOrRefused) {
+  put_run("first", 20);
+  const Result unknown = run("plot first -o curve.gif");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_TRUE(says(unknown.errors, "expected FILE.svg, FILE.png or FILE.pdf"));
+  // Without the converter on PATH.
+  const Result refused = run("plot first -o curve.png", "PATH=/nowhere");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_TRUE(says(refused.errors, "librsvg2-bin"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "curve.png"));
+  // With a converter that says what it was asked for.
+  std::filesystem::create_directories(folder_ / "bin");
+  put_file(folder_ / "bin/rsvg-convert", "#!/bin/sh\necho \"$@\" > \"$6\"\n");
+  std::filesystem::permissions(folder_ / "bin/rsvg-convert", std::filesystem::perms::owner_all);
+  const Result drawn = run("plot first -o curve.png", "PATH=\"$PWD/bin:$PATH\"");
+  EXPECT_EQ(drawn.status, 0) << drawn.errors;
+  EXPECT_EQ(file_content(folder_ / "curve.png"),
+            "--format png --zoom 2 --output curve.png curve.png.svg\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "curve.png.svg"));
+}
+
 TEST_F(Plot, ShowsWhatHeldMemoryInTheStepThatARunRecorded) {
   put_config("run.txtpb");
   const Result trained =
@@ -79,6 +102,25 @@ TEST_F(Plot, ShowsWhatHeldMemoryInTheStepThatARunRecorded) {
 }
 
 TEST_F(Plot, RunsWithoutMetricsEndWithThree) { EXPECT_EQ(run("plot absent").status, 3); }
+
+TEST_F(Convert, TakesTheNewestCheckpointOfARunThatIsNotFinished) {
+  put_config("run.txtpb");
+  ASSERT_EQ(run("train run.txtpb --run-dir out --set checkpoint.every_steps=3").status, 0);
+  ASSERT_EQ(run("checkpoint convert out whole --to hf").status, 0);
+  shell("rm out/model.safetensors out/model.manifest.json out/config.json");
+  const Result result = run("checkpoint convert out newest --to hf");
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(file_content(folder_ / "newest/model.safetensors"),
+            file_content(folder_ / "whole/model.safetensors"));
+}
+
+TEST_F(Start, ThatFailsLeavesNoDirectory) {
+  put_config("run.txtpb");
+  EXPECT_EQ(run("train run.txtpb --set data.text.path=absent").status, 3);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
+  EXPECT_EQ(run("train run.txtpb --set data.text.path=absent --run-dir a/b").status, 3);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+}
 
 TEST_F(Config, PrintShowsTheOriginOfEveryValue) {
   put_config("run.txtpb");
@@ -105,6 +147,58 @@ TEST_F(Config, CheckSaysWhetherTrainingWouldAcceptIt) {
   const Result variable = run("config check run.txtpb", "LOCKSTEP_TRAIN_STEP=9");
   EXPECT_EQ(variable.status, 2);
   EXPECT_TRUE(says(variable.errors, "Did you mean LOCKSTEP_TRAIN_STEPS?"));
+}
+
+TEST_F(Config, PrintWithoutAFileShowsDefaultsAndWhatIsRequired) {
+  const Result result = run("config print --set seed=4");
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_TRUE(says(result.output, "seed: 4"));
+  EXPECT_TRUE(says(result.output, "beta2: 0.95"));
+  EXPECT_TRUE(says(result.output, "#   train.steps: an integer from 1 to 10^12\n"));
+  EXPECT_TRUE(says(result.output, "#   model: gpt2 {} or llama {}"));
+  EXPECT_EQ(run("config print --set train.steps=x").status, 2);
+}
+
+TEST_F(Config, CheckRefusesWhatTrainingWouldRefuse) {
+  put_config("run.txtpb");
+  EXPECT_EQ(run("config check run.txtpb --ranks 2").output, "run: ok, on 2 ranks\n");
+  const Result ranks = run("config check run.txtpb --ranks 3");
+  EXPECT_EQ(ranks.status, 2) << ranks.output;
+  const Result text = run("config check run.txtpb --set data.text.path=absent.txt");
+  EXPECT_EQ(text.status, 3) << text.output;
+  EXPECT_TRUE(says(text.errors, "absent.txt"));
+  put_file(folder_ / "short.bin", "ab");
+  const Result shard =
+      run("config check run.txtpb --set data.shards.train=short.bin --set "
+          "data.shards.format=NANOGPT");
+  EXPECT_EQ(shard.status, 3) << shard.output;
+  const Result weights = run("config check run.txtpb --set model.weights=absent");
+  EXPECT_EQ(weights.status, 4) << weights.output;
+  const Result memory =
+      run("config check run.txtpb --set model.gpt2.width=65536 --set model.gpt2.layers=1000 --set "
+          "model.gpt2.heads=1");
+  EXPECT_EQ(memory.status, 6) << memory.output;
+  const Result device = run("config check run.txtpb --set device=cuda:63");
+  EXPECT_EQ(device.status, 2) << device.output;
+}
+
+TEST_F(Config, FieldsAreFoundByPathAndByWord) {
+  const Result one = run("config fields train.sample_bytes");
+  EXPECT_EQ(one.status, 0) << one.errors;
+  EXPECT_EQ(one.output,
+            "train.sample_bytes: integer from 0 to 1000000, in bytes; default 400\n"
+            "    Bytes of text generated and shown after the last step of a run on text.\n"
+            "    Default 400; 0 = none.\n");
+  const Result group = run("config fields optimizer.adamw");
+  EXPECT_TRUE(says(group.output, "optimizer.adamw: { ... }, one of adamw, sgd, muon; "));
+  EXPECT_TRUE(says(group.output, "optimizer.adamw.beta1: number"));
+  EXPECT_FALSE(says(group.output, "optimizer.sgd"));
+  const Result word = run("config fields --search newton --search MUON");
+  EXPECT_EQ(word.output.find("optimizer.muon"), 0U) << word.output;
+  EXPECT_EQ(run("config fields --search gibberish").status, 1);
+  const Result wrong = run("config fields train.step");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_TRUE(says(wrong.errors, "Did you mean \"train.steps\"?"));
 }
 
 TEST_F(Config, DiffComparesFilesAndRunDirectoriesAlone) {

@@ -165,7 +165,7 @@ TEST_F(BuildDataTest, ChoicesWithoutTheirFilesAreRefused) {
   EXPECT_TRUE(says(config_error("shards {}"), "data.shards.train is required"));
   EXPECT_TRUE(says(config_error("shards { train: '' }"), "data.shards.train is empty"));
   EXPECT_TRUE(says(config_error(text("tokenizer { bpe { vocab: 'v' } }")),
-                   "data.text.tokenizer.bpe.merges is required"));
+                   "data.text.tokenizer.bpe.merges is empty"));
 }
 
 }  // namespace

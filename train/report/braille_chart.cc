@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::array<int, 6> kColours = {36, 33, 32, 35, 34, 31};  // terminal colours, by group
 constexpr std::string_view kMarks = "123456789abcdefghijklmnopqrstuvwxyz";
+constexpr int kStretch = 8;    // dots that equal curves take in turn
 constexpr int kMarkWidth = 2;  // a space and the mark of the curve that ends in the row
 
 /// The dots of a braille character, U+2800 + bits, by [row][column].
@@ -153,8 +154,11 @@ std::string braille_chart(std::span<const Curve> curves, const BrailleOptions& o
   std::vector<std::string> ends(static_cast<size_t>(rows));
   for (size_t i = 0; i < curves.size(); ++i) {
     const std::vector<Bucket> points = buckets(curves[i], axes.x, canvas.width());
+    const bool hides_another = same_as(curves, i).has_value();
     for (size_t p = 0; p < points.size(); ++p) {
       const Bucket& from = points[p == 0 ? 0 : p - 1];
+      // Every other stretch is left to the curve below.
+      if (hides_another && x(points[p].x) / kStretch % 2 == 0) continue;
       canvas.line(x(from.x), y(from.mean), x(points[p].x), y(points[p].mean), curves[i].group,
                   curves[i].sparse);
     }
@@ -182,11 +186,12 @@ std::string braille_chart(std::span<const Curve> curves, const BrailleOptions& o
   text += fmt::format("{}└{}\n{} {}\n", indent, rule, indent, marks);
   for (size_t i = 0; i < curves.size(); ++i) {
     const Curve& curve = curves[i];
-    text += fmt::format("{}{}{} {}{} {}  {:.4f}\n", indent,
-                        options.colour ? Canvas::escape(curve.group) : "", mark_of(i),
-                        sample_of(curve), options.colour ? "\x1b[0m" : "",
-                        label_within(curve, static_cast<size_t>(columns) - indent.size() - 18),
-                        curve.points.back().y);
+    const std::optional<size_t> same = same_as(curves, i);
+    text += fmt::format(
+        "{}{}{} {}{} {}  {:.4f}{}\n", indent, options.colour ? Canvas::escape(curve.group) : "",
+        mark_of(i), sample_of(curve), options.colour ? "\x1b[0m" : "",
+        label_within(curve, static_cast<size_t>(columns) - indent.size() - 18),
+        curve.points.back().y, same ? fmt::format(", the same as {}", mark_of(*same)) : "");
   }
   return text;
 }

@@ -39,6 +39,13 @@ std::vector<Curve> loss_curves(const std::string& name, int group,
   return curves;
 }
 
+std::optional<size_t> same_as(std::span<const Curve> curves, size_t index) {
+  for (size_t before = 0; before < index; ++before) {
+    if (curves[before].points == curves[index].points) return before;
+  }
+  return std::nullopt;
+}
+
 std::vector<Bucket> buckets(const Curve& curve, const Axis& axis, int count) {
   std::vector<Bucket> result;
   int current = -1;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@ struct Curve {
   struct Point {
     double x = 0;
     double y = 0;
+    friend bool operator==(const Point&, const Point&) = default;
   };
   std::string name;           ///< name of the run
   int group = 0;              ///< curves of one group share a colour
@@ -31,6 +34,9 @@ struct Curve {
 /// non-finite values are left out.
 std::vector<Curve> loss_curves(const std::string& name, int group,
                                std::span<const MetricsRecord> records);
+
+/// The first curve before `index` that has exactly its points, so that one hides the other.
+std::optional<size_t> same_as(std::span<const Curve> curves, size_t index);
 
 /// Summary of the points in one interval of the x axis.
 struct Bucket {

@@ -20,7 +20,7 @@ constexpr size_t kColumns = 600;     // moments that are drawn
 constexpr size_t kLongestName = 26;  // that fits the legend
 
 constexpr const char* kAreaStyle =
-    ".area{stroke:none}.peak{stroke:#222;stroke-width:1;stroke-dasharray:4 3}";
+    ".area{stroke:none}.peak{stroke:#888;stroke-width:1;stroke-dasharray:4 3}";
 
 struct Unit {
   double bytes;
@@ -125,7 +125,7 @@ class MemoryDrawing {
     const double high = y(peak_.total());
     add(R"(<line class="peak" x1="{0:.1f}" y1="{1:.1f}" x2="{0:.1f}" y2="{2}"/>)", at, high,
         plot_.plot_bottom());
-    add(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3.5" fill="#222"/>)", at, high);
+    add(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3.5" class="ink"/>)", at, high);
     const bool right = at > SvgPlot::kLeft + plot_.plot_width() / 2;
     add(R"(<text class="label" x="{:.1f}" y="{:.1f}"{}>peak {}</text>)", at + (right ? -8 : 8),
         high - 6, right ? R"( text-anchor="end")" : "",

@@ -15,10 +15,12 @@ struct ProgressStyle {
   bool bar = false;     ///< one line that is redrawn; otherwise plain lines
   bool colour = false;  ///< the bar may use colour
   int columns = 80;     ///< width of the terminal, for the bar
+  /// The terminal's width is asked for again before each redraw, as its window may be resized.
+  bool resizes = false;
 
   /// The style for `stream`: a bar if it is a terminal and TERM is neither unset nor "dumb"; colour
   /// unless NO_COLOR is set and not empty. The width is COLUMNS if that is a positive number, else
-  /// the terminal's, else 80.
+  /// the terminal's, which may change, else 80.
   static ProgressStyle of(std::FILE* stream);
 };
 
@@ -33,8 +35,9 @@ struct ProgressOptions {
   std::chrono::milliseconds redraw_interval{100};
 };
 
-/// Shows training progress: step of total, loss, gradient norm, learning rate, ms per step,
-/// tokens/s, peak memory and the expected time to the end. That time is an exponential moving
+/// Shows training progress: a bar, step of total, loss, tokens/s and the expected time to the end,
+/// then what the terminal has room for: gradient norm, ms per step, learning rate, MFU, peak
+/// memory. A narrow terminal shows fewer of them, each whole. That time is an exponential moving
 /// average of the step times, multiplied by the steps left, without validation. Write failures do
 /// not stop training: the first is kept for `failure`. Not thread-safe.
 class Progress {
@@ -57,7 +60,9 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
+  void draw();
   std::string bar_line(const StepReport& report) const;
+  std::string erase() const;
   std::string eta(int64_t step) const;
   bool is_due(int64_t step) const;
   void print(std::string_view text);
@@ -71,7 +76,9 @@ class Progress {
   ZScore loss_z_;
   ZScore norm_z_;
   Clock::time_point next_redraw_{};
-  std::string bar_;  // text of the bar on the terminal's last line
+  std::string bar_;       // text of the bar on the terminal's last line
+  size_t bar_width_ = 0;  // columns that it takes, without colour
+  StepReport last_;       // the step that the bar shows
 };
 
 }  // namespace lockstep::train

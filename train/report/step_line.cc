@@ -12,6 +12,7 @@ namespace lockstep::train {
 namespace {
 
 constexpr std::array<std::string_view, 4> kNames = {"text", "json", "nanogpt", "llmc"};
+constexpr double kNoticeableWait = 0.05;  // of the step
 
 }  // namespace
 
@@ -52,8 +53,19 @@ LogFormat parse_log_format(std::string_view name) {
                                 meant ? fmt::format(" Did you mean {}?", *meant) : ""));
 }
 
+std::vector<std::string> details(const StepReport& report) {
+  std::vector<std::string> texts = {fmt::format("grad norm {:.3f}", report.grad_norm),
+                                    fmt::format("{:.1f} ms", report.step_ms),
+                                    fmt::format("lr {:.3e}", report.learning_rate)};
+  if (report.mfu >= 0) texts.push_back(fmt::format("{:.1f}% MFU", 100 * report.mfu));
+  if (report.data_wait_ms > kNoticeableWait * report.step_ms) {
+    texts.push_back(fmt::format("data wait {:.1f} ms", report.data_wait_ms));
+  }
+  texts.push_back(format_bytes(report.memory_bytes));
+  return texts;
+}
+
 std::string measurements(const StepReport& report) {
-  constexpr double kNoticeableWait = 0.05;
   return fmt::format(
       "loss {:.4f} | grad norm {:.3f} | lr {:.3e} | {:.1f} ms | {:.0f} tok/s{} | {}{}{}",
       report.loss, report.grad_norm, report.learning_rate, report.step_ms, report.tokens_per_s,

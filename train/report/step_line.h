@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/json_line.h"
 
@@ -66,6 +67,10 @@ std::string step_line(LogFormat format, const StepReport& report, const StepCont
 /// "loss 2.3457 | grad norm 0.812 | lr 3.000e-04 | 50.0 ms | 40960 tok/s | 412.0 MiB", and the wait
 /// for data if it takes more than a twentieth of the step.
 std::string measurements(const StepReport& report);
+
+/// The rest of the measurements besides loss and tokens/s, in the order of their use: "grad norm
+/// 0.812", "50.0 ms", "lr 3.000e-04", MFU where it is known, a noticeable wait for data, memory.
+std::vector<std::string> details(const StepReport& report);
 
 /// Result of an evaluation on held-out data.
 struct EvaluationReport {

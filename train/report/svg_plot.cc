@@ -16,7 +16,7 @@ SvgPlot::SvgPlot(double width, double height, double right, std::string_view tit
       R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img">)",
       width, height));
   add(fmt::format("<title>{}</title>\n<style>{}{}</style>", title, kSvgStyle, style));
-  add(fmt::format(R"(<rect width="{}" height="{}" fill="#fff"/>)", width, height));
+  add(fmt::format(R"(<rect class="paper" width="{}" height="{}"/>)", width, height));
 }
 
 void SvgPlot::set_axes(Axis x, Axis y) {

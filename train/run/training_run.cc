@@ -13,6 +13,7 @@
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/folders.h"
 #include "core/base/json_line.h"
+#include "core/base/terminal_text.h"
 #include "core/tensor/allocator.h"
 #include "train/build.h"
 #include "train/gradient_options.h"
@@ -366,7 +367,8 @@ void TrainingRun::show_sample(RunLog& log, const RunOptions& options) {
   MetricsWriter samples(directory_.samples());
   samples.write(JsonLine().add("step", trainer_.steps_done()).add("text", text));
   samples.close();
-  log.note(fmt::format("--- sample after step {}\n{}\n---", trainer_.steps_done(), text));
+  log.note(
+      fmt::format("--- sample after step {}\n{}\n---", trainer_.steps_done(), terminal_text(text)));
 }
 
 std::optional<OverlapReport> TrainingRun::report_overlap() {

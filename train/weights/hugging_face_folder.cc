@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "core/base/parse_json.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
+#include "data/tokenizers/tokenizer.h"
 #include "train/weights/safetensors.h"
 
 namespace lockstep::train {
@@ -47,6 +49,7 @@ class AtomicFolder {
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
 
+  const fs::path& path() const { return partial_; }
   fs::path operator/(const std::string& name) const { return partial_ / name; }
 
   void publish() {
@@ -125,8 +128,20 @@ void write_shards(const AtomicFolder& folder, const std::vector<Shard>& shards, 
 
 }  // namespace
 
+std::string hugging_face_config(const nn::LanguageModel& model, const Tokenizer* tokenizer) {
+  OrderedJson config = parse_ordered_json(model.hugging_face_config());
+  const auto put = [&](const char* key, const std::optional<uint32_t>& id) {
+    config[key] = id ? OrderedJson(*id) : OrderedJson();
+  };
+  const auto end = tokenizer == nullptr ? std::nullopt : tokenizer->end_of_text();
+  put("bos_token_id", tokenizer == nullptr ? std::nullopt : tokenizer->begin_of_text());
+  put("eos_token_id", end);
+  put("pad_token_id", end);  // as is usual for models that were trained without padding
+  return config.dump(1) + "\n";
+}
+
 void save_hugging_face(const nn::LanguageModel& model, const fs::path& folder,
-                       int64_t max_shard_bytes, DType dtype) {
+                       int64_t max_shard_bytes, DType dtype, const Tokenizer* tokenizer) {
   std::error_code ignored;
   LS_CHECK(!fs::exists(fs::symlink_status(folder, ignored)), ConfigError,
            "[weights] {} exists already. Name another folder, or remove this one first.",
@@ -137,12 +152,13 @@ void save_hugging_face(const nn::LanguageModel& model, const fs::path& folder,
            "[weights] {} cannot hold weights: expected a floating dtype.", to_string(dtype));
   const NoGradGuard no_grad;
   const std::vector<nn::StoredParameter> parameters = model.stored_parameters();
-  OrderedJson config = parse_ordered_json(model.hugging_face_config());
+  OrderedJson config = parse_ordered_json(hugging_face_config(model, tokenizer));
   config["torch_dtype"] = to_string(dtype);
   try {
     AtomicFolder whole(folder);
     write_shards(whole, shards_of(parameters, max_shard_bytes, dtype), dtype);
     write_text(whole / "config.json", config.dump(1) + "\n");
+    if (tokenizer != nullptr) tokenizer->save(whole.path());
     whole.publish();
   } catch (const DataError& error) {
     throw CheckpointError(error.what());

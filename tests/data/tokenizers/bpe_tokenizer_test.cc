@@ -51,7 +51,9 @@ TEST_F(BpeTokenizerTest, EndOfTextIsATokenOnlyWhereAskedFor) {
 TEST_F(BpeTokenizerTest, SavedFilesGiveTheSameTokenizer) {
   const BpeTokenizer tokenizer = make_bpe(the_bpe(), folder_);
   const TemporaryDirectory other;
-  EXPECT_THAT(tokenizer.save(other.path()), testing::ElementsAre("vocab.json", "merges.txt"));
+  EXPECT_THAT(
+      tokenizer.save(other.path()),
+      testing::ElementsAre("vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json"));
   const auto loaded = load_tokenizer(other.path());
   EXPECT_EQ(loaded->name(), "bpe");
   EXPECT_EQ(loaded->identity(), tokenizer.identity());

@@ -120,7 +120,8 @@ TEST(SentencePieceTokenizer, PiecesAcrossWordsAreFound) {
 TEST(SentencePieceTokenizer, SavedFilesGiveTheSameTokenizer) {
   const SentencePieceTokenizer tokenizer = rhyme_tokenizer();
   const TemporaryDirectory folder;
-  EXPECT_THAT(tokenizer.save(folder.path()), testing::ElementsAre("tokenizer.model"));
+  EXPECT_THAT(tokenizer.save(folder.path()),
+              testing::ElementsAre("tokenizer.model", "tokenizer.json", "tokenizer_config.json"));
   const auto loaded = load_tokenizer(folder.path());
   EXPECT_EQ(loaded->name(), "sentencepiece");
   EXPECT_EQ(loaded->identity(), tokenizer.identity());

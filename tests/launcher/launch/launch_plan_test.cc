@@ -252,8 +252,10 @@ TEST(LaunchPlan, OfARestartGoesOnInTheSameDirectory) {
 TEST(LaunchPlan, OfARunInAnotherFolderFindsItsFiles) {
   const LaunchPlan planned = plan("-np 2 --wdir /w a.txtpb --run-dir d");
   EXPECT_EQ(shell_text(planned.contexts[0].command),
-            "/opt/lockstep train /home/user/a.txtpb --run-dir d");
-  EXPECT_EQ(planned.run_directory, "/w/d");
+            "/opt/lockstep train /home/user/a.txtpb --run-dir /home/user/d");
+  EXPECT_EQ(planned.run_directory, "/home/user/d");
+  EXPECT_EQ(shell_text(plan("-np 2 --wdir /w a.txtpb --run-dir=d").contexts[0].command),
+            "/opt/lockstep train /home/user/a.txtpb --run-dir=/home/user/d");
   EXPECT_EQ(plan("-np 2 --wdir /w a.txtpb").run_directory, "/home/user/runs/new");
 }
 

@@ -113,6 +113,38 @@ TEST(StressRun, FindsNothingWithPlainSegmentsOrPolling) {
   }
 }
 
+TEST(StressRun, NoticesEveryKindOfMistakeThatIsPutIn) {
+  for (const StressFault fault : {StressFault::kLostEvent, StressFault::kEarlyReuse,
+                                  StressFault::kFlippedByte, StressFault::kLateCopy}) {
+    for (const StressKind kind : {StressKind::kAllocator, StressKind::kStreams}) {
+      // Blocks that stay are not reused.
+      if (fault == StressFault::kEarlyReuse && kind == StressKind::kStreams) continue;
+      StressOptions options = few_programs(kind, kHost);
+      options.fault = fault;
+      options.programs = 20;
+      const StressReport report = run_stress(allocator(kHost), options);
+      EXPECT_FALSE(report.passed()) << static_cast<int>(fault) << " " << static_cast<int>(kind);
+      EXPECT_GT(report.counts.faults, 0);
+    }
+  }
+  StressOptions options = few_programs(StressKind::kAllocator, kCPU);
+  options.fault = StressFault::kFlippedByte;
+  EXPECT_FALSE(run_stress(allocator(kCPU), options).passed());
+  options.fault = StressFault::kLostEvent;
+  EXPECT_THROW(run_stress(allocator(kCPU), options), ConfigError);
+}
+
+TEST(StressRun, FailsWhereThereWasNoMemoryToVerify) {
+  CpuMemory memory(size_t{1} << 10);
+  CachingAllocator allocator(kCPU, memory);
+  StressOptions options = few_programs(StressKind::kAllocator, kCPU);
+  options.programs = 1;
+  const StressReport report = run_stress(allocator, options);
+  ASSERT_FALSE(report.passed());
+  EXPECT_EQ(report.counts.verified_bytes, 0);
+  EXPECT_THAT(report.first_findings.back(), HasSubstr("nothing was verified"));
+}
+
 TEST(StressRun, FindsAnAllocatorThatGivesOneBlockTwice) {
   class GivesTwice final : public BrokenAllocator {
    public:

@@ -193,6 +193,26 @@ TEST(SvgChart, TheLegendIsAsWideAsItsLongestName) {
   EXPECT_LT(width("a"), 250);
 }
 
+TEST(SvgChart, EqualCurvesAreSeenToBeTwo) {
+  std::vector<Curve> curves = loss_curves("first", 0, falling(15));
+  for (Curve& curve : loss_curves("second", 1, falling(15))) curves.push_back(std::move(curve));
+  const std::string svg = svg_chart(curves, false);
+  EXPECT_NE(svg.find("second train = first train"), svg.npos);
+  EXPECT_NE(svg.find(R"(class="line under")"), svg.npos);
+  expect_well_formed_xml(svg);
+  const std::string text = braille_chart(curves, {.columns = 60, .colour = true});
+  EXPECT_NE(text.find(", the same as 1\n"), text.npos);
+  // Both colours are there, in turn.
+  EXPECT_GT(count(text, "\x1b[36m"), 2U);
+  EXPECT_GT(count(text, "\x1b[33m"), 2U);
+}
+
+TEST(SvgChart, FollowsThePaperThatTheViewerPrefers) {
+  const std::string svg = svg_chart(loss_curves("run", 0, falling(15)), false);
+  EXPECT_NE(svg.find("prefers-color-scheme:dark"), svg.npos);
+  EXPECT_EQ(svg.find("fill=\"#fff\""), svg.npos);
+}
+
 TEST(SvgChart, ManyStepsDoNotMakeALargeFile) {
   const std::string svg = svg_chart(loss_curves("run", 0, falling(20000)), false);
   EXPECT_LT(svg.size(), 200000U);

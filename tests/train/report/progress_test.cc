@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ class Capture {
   std::FILE* file_;
 };
 
-/// A pseudo-terminal whose master side is not read.
+/// A pseudo-terminal.
 class Terminal {
  public:
   Terminal() : master_(posix_openpt(O_RDWR | O_NOCTTY)) {
@@ -53,6 +54,18 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
   std::FILE* file() { return file_; }
+  void resize(unsigned short columns) {
+    winsize size{};
+    size.ws_col = columns;
+    size.ws_row = 24;
+    EXPECT_EQ(ioctl(master_, TIOCSWINSZ, &size), 0);
+  }
+  /// What was written since the last call; there must be something.
+  std::string read() {
+    char bytes[4096];
+    const ssize_t size = ::read(master_, bytes, sizeof(bytes));
+    return size > 0 ? std::string(bytes, static_cast<size_t>(size)) : "";
+  }
 
  private:
   int master_;
@@ -117,23 +130,39 @@ TEST(Progress, TheBarIsRedrawnInPlaceAndEndsItsLine) {
     progress.step(shown_step(100));
   }
   EXPECT_EQ(capture.text(),
-            "\r\x1b[K 25% [#######-----------------------] 50/200 | ETA 8 s | loss 2.3457 | grad "
-            "norm 0.812 | "
-            "lr 3.000e-04 | 50.0 ms | 40960 tok/s | 412.0 MiB"
-            "\r\x1b[K 50% [###############---------------] 100/200 | ETA 5 s | loss 2.3457 | grad "
-            "norm 0.812 | "
-            "lr 3.000e-04 | 50.0 ms | 40960 tok/s | 412.0 MiB\n");
+            "\r\x1b[K 25% [#######-----------------------] 50/200 | loss 2.3457 | 40960 tok/s | "
+            "ETA 8 s | grad norm 0.812 | 50.0 ms | lr 3.000e-04 | 412.0 MiB"
+            "\r\x1b[K 50% [###############---------------] 100/200 | loss 2.3457 | 40960 tok/s | "
+            "ETA 5 s | grad norm 0.812 | 50.0 ms | lr 3.000e-04 | 412.0 MiB\n");
 }
 
-TEST(Progress, TheBarNeverWrapsOnANarrowTerminal) {
-  for (int columns = 1; columns < 170; ++columns) {
-    Capture capture;
-    {
-      Progress progress(capture.file(), {.bar = true, .columns = columns}, {.total_steps = 200});
-      progress.step(shown_step(200));
+/// What a terminal of so many columns shows of step 12,345 of 100,000.
+std::string drawn(int columns, bool colour = false) {
+  Capture capture;
+  Progress progress(capture.file(), {.bar = true, .colour = colour, .columns = columns},
+                    {.total_steps = 100000});
+  progress.step(shown_step(12345));
+  return capture.text().substr(4);  // without the erasing sequence
+}
+
+TEST(Progress, EightyColumnsHoldABarStepLossSpeedAndTime) {
+  EXPECT_EQ(drawn(80),
+            " 12% [##---------------] 12345/100000 | loss 2.3457 | 40960 tok/s | ETA 1:13:03");
+  EXPECT_TRUE(says(drawn(80, true), "[\x1b[32m##\x1b[0m---"));
+}
+
+TEST(Progress, NarrowTerminalsShowLessAndWholeNumbers) {
+  EXPECT_EQ(drawn(70), " 12% 12345/100000 | loss 2.3457 | 40960 tok/s | ETA 1:13:03");
+  EXPECT_EQ(drawn(57), "12345/100000 | loss 2.3457 | 40960 tok/s | ETA 1:13:03");
+  EXPECT_EQ(drawn(50), "12345/100000 | loss 2.3457 | ETA 1:13:03");
+  EXPECT_EQ(drawn(30), "12345/100000 | loss 2.3457");
+  EXPECT_EQ(drawn(20), "12345/100000");
+  EXPECT_EQ(drawn(12), "");
+  for (int columns = 1; columns < 200; ++columns) {
+    for (const bool colour : {false, true}) {
+      const size_t escapes = drawn(columns, colour).find("\x1b") == std::string::npos ? 0 : 9;
+      EXPECT_LE(drawn(columns, colour).size() - escapes, static_cast<size_t>(columns) - 1);
     }
-    const std::string drawn = capture.text().substr(4);  // without the erasing sequence
-    EXPECT_LE(drawn.size() - 1, std::max<size_t>(static_cast<size_t>(columns) - 1, 5)) << drawn;
   }
 }
 
@@ -144,8 +173,27 @@ TEST(Progress, ANoteStandsAboveTheBar) {
     progress.step(shown_step(1));
     progress.note("val 2.1");
   }
-  const std::string bar = " 25% 1/4 | ETA 0 s ";
-  EXPECT_EQ(capture.text(), "\r\x1b[K" + bar + "\r\x1b[Kval 2.1\n" + bar + "\n");
+  const std::string bar = "1/4 | loss 2.3457";
+  EXPECT_EQ(capture.text(), "\r\x1b[K" + bar + "\r\x1b[Kval 2.1\n\r\x1b[K" + bar + "\n");
+}
+
+TEST(Progress, AResizedTerminalGetsABarOfItsNewWidthAndNoRemains) {
+  Terminal terminal;
+  ASSERT_NE(terminal.file(), nullptr);
+  const Variables unset(Settings{{"COLUMNS", {}}, {"NO_COLOR", "1"}, {"TERM", "xterm"}});
+  terminal.resize(80);
+  Progress progress(terminal.file(), ProgressStyle::of(terminal.file()),
+                    {.total_steps = 100000, .redraw_interval = std::chrono::milliseconds(0)});
+  progress.step(shown_step(12345));
+  const std::string wide = terminal.read();
+  EXPECT_TRUE(says(wide, "[##---------------] 12345/100000")) << wide;
+  terminal.resize(40);
+  progress.step(shown_step(12346));
+  // The old bar of 75 columns takes two lines now.
+  EXPECT_EQ(terminal.read(), "\x1b[1A\r\x1b[J12346/100000 | loss 2.3457");
+  terminal.resize(60);
+  progress.step(shown_step(12347));
+  EXPECT_EQ(terminal.read(), "\r\x1b[K 12% 12347/100000 | loss 2.3457 | 40960 tok/s | ETA 1:13:03");
 }
 
 TEST(Progress, TheBarIsDrawnSeldomButTheLastStepAlways) {
