@@ -5,15 +5,16 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace lockstep::train {
 
-/// Read-only tokens in memory or in a mapped file, 2 or 4 little-endian bytes each. Cheap to copy:
-/// copies share the memory and keep it alive. Thread-safe.
+/// Read-only tokens in memory or in a mapped file, 1, 2 or 4 little-endian bytes each. Cheap to
+/// copy: copies share the memory and keep it alive. Thread-safe.
 class TokenArray {
  public:
   TokenArray() = default;
-  /// Views `bytes`, whose size must be a multiple of `width` (2 or 4), at any alignment. `owner`
+  /// Views `bytes`, whose size must be a multiple of `width` (1, 2 or 4), at any alignment. `owner`
   /// keeps them alive; null if the caller does.
   TokenArray(std::span<const std::byte> bytes, int width, std::shared_ptr<const void> owner);
   /// A copy of `tokens`, 2 bytes each if all are below 65536.
@@ -22,8 +23,13 @@ class TokenArray {
   int64_t size() const { return static_cast<int64_t>(bytes_.size()) / width_; }
   int width() const { return width_; }
   std::span<const std::byte> bytes() const { return bytes_; }
+  /// Bytes of a token in files, which hold none of 1 byte.
+  int stored_width() const { return width_ == 1 ? 2 : width_; }
+  /// The tokens as files hold them, `stored_width` bytes each: `bytes`, or a copy in `room`.
+  std::span<const std::byte> stored(std::vector<uint16_t>& room) const;
 
   uint32_t operator[](int64_t index) const {
+    if (width_ == 1) return load<uint8_t>(index);
     return width_ == 2 ? load<uint16_t>(index) : load<uint32_t>(index);
   }
   /// Throws DataError if tokens of a mapped file could not be read: they read as zeros. Called by

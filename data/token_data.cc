@@ -39,12 +39,13 @@ double bytes_per_token(const std::vector<TokenPart>& parts, const Tokenizer& tok
 /// Adds each part's size and up to `runs` evenly spaced runs of tokens in it.
 void add_runs(ContentHasher& hasher, const std::vector<TokenPart>& parts, int64_t runs) {
   constexpr int64_t kRun = 4096;
+  std::vector<uint16_t> room;
   for (const TokenPart& part : parts) {
     const int64_t size = part.tokens.size();
     hasher.add(static_cast<uint64_t>(size));
     for (int64_t i = 0; i < runs; ++i) {
       const int64_t first = (size - std::min(size, kRun)) * i / (runs - 1);
-      hasher.add(part.tokens.slice(first, std::min(size, kRun)).bytes());
+      hasher.add(part.tokens.slice(first, std::min(size, kRun)).stored(room));
     }
     part.tokens.check();
   }

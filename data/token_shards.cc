@@ -133,7 +133,7 @@ TokenShard open_shard(const std::filesystem::path& path, ShardFormat format) {
 
 void write_shard(const std::filesystem::path& path, ShardFormat format, const TokenArray& tokens) {
   LS_CHECK(tokens.size() > 0, DataError, "[data] {}: there are no tokens to write.", path.string());
-  LS_CHECK(format == ShardFormat::kLlmc || tokens.width() == 2, DataError,
+  LS_CHECK(format == ShardFormat::kLlmc || tokens.stored_width() == 2, DataError,
            "[data] {}: a nanoGPT file holds ids below 65536, and the vocabulary is larger. Write "
            "the format llmc.",
            path.string());
@@ -143,14 +143,18 @@ void write_shard(const std::filesystem::path& path, ShardFormat format, const To
            path.string(), tokens.size());
   AtomicFile file(path);
   if (format == ShardFormat::kLlmc) {
-    const Kind& kind = kKinds[tokens.width() == 2 ? 0 : 1];
+    const Kind& kind = kKinds[tokens.stored_width() == 2 ? 0 : 1];
     std::array<int32_t, kHeaderWords> header{};
     header[0] = kind.magic;
     header[1] = kind.version;
     header[2] = static_cast<int32_t>(tokens.size());
     file.write(std::as_bytes(std::span(header)));
   }
-  file.write(tokens.bytes());
+  constexpr int64_t kRun = int64_t{1} << 16;
+  std::vector<uint16_t> room;
+  for (int64_t first = 0; first < tokens.size(); first += kRun) {
+    file.write(tokens.slice(first, std::min(kRun, tokens.size() - first)).stored(room));
+  }
   tokens.check();
   file.publish();
 }

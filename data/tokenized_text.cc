@@ -39,18 +39,42 @@ size_t cut(std::string_view text, size_t at) {
   return at;
 }
 
+/// Where the held-out text begins in document `text`, which begins at `position` of the whole text;
+/// nothing if that is not inside the document.
+std::optional<size_t> cut_in(std::string_view text, int64_t position, int64_t boundary) {
+  if (boundary <= position || boundary >= position + std::ssize(text)) return std::nullopt;
+  return cut(text, static_cast<size_t>(boundary - position));
+}
+
+/// The documents' bytes as tokens.
+TokenizedText bytes_of(const Documents& documents, int64_t held_out_bytes) {
+  TokenizedText result{
+      TokenArray(std::as_bytes(std::span(*documents.whole())), 1, documents.whole()),
+      documents.bytes() - held_out_bytes};
+  int64_t position = 0;
+  for (size_t i = 0; i < documents.count(); ++i) {
+    const std::string_view text = documents.text(i);
+    if (const auto at = cut_in(text, position, result.training_tokens)) {
+      result.training_tokens = position + static_cast<int64_t>(*at);
+      break;
+    }
+    position += std::ssize(text);
+  }
+  return result;
+}
+
 TokenizedText encode_documents(const Documents& documents, int64_t held_out_bytes,
                                const Tokenizer& tokenizer) {
   TokenizedText result;
   std::vector<uint32_t> ids;
   const int64_t boundary = documents.bytes() - held_out_bytes;
   int64_t position = 0;  // offset of the document in the whole text
-  for (const std::string& document : documents.texts()) {
+  for (size_t i = 0; i < documents.count(); ++i) {
     if (position > 0 && tokenizer.end_of_text()) ids.push_back(*tokenizer.end_of_text());
-    const std::string_view text(document);
+    const std::string_view text = documents.text(i);
     const int64_t end = position + std::ssize(text);
-    if (position < boundary && boundary < end) {
-      const size_t at = cut(text, static_cast<size_t>(boundary - position));
+    if (const std::optional<size_t> inside = cut_in(text, position, boundary)) {
+      const size_t at = *inside;
       tokenizer.encode(text.substr(0, at), ids);
       result.training_tokens = std::ssize(ids);
       tokenizer.encode(text.substr(at), ids);
@@ -68,22 +92,29 @@ TokenizedText encode_documents(const Documents& documents, int64_t held_out_byte
 
 Documents::Documents(const std::vector<std::string>& patterns)
     : name_(fmt::format("{}", fmt::join(patterns, ", "))) {
+  std::string whole;
   for (const std::string& pattern : patterns) {
     for (const std::filesystem::path& file : find_files(pattern)) {
       std::string text = read_whole_file(file);
       if (text.empty()) continue;
-      bytes_ += std::ssize(text);
+      whole.empty() ? whole.swap(text) : void(whole.append(text));
       files_.push_back(file);
-      texts_.push_back(std::move(text));
+      ends_.push_back(whole.size());
     }
   }
-  LS_CHECK(bytes_ > 0, DataError, "[data] {}: the text is empty.", name_);
+  LS_CHECK(!whole.empty(), DataError, "[data] {}: the text is empty.", name_);
+  whole_ = std::make_shared<const std::string>(std::move(whole));
+}
+
+std::string_view Documents::text(size_t i) const {
+  const size_t begin = i == 0 ? 0 : ends_[i - 1];
+  return std::string_view(*whole_).substr(begin, ends_[i] - begin);
 }
 
 void Documents::check_is_text() const {
-  for (size_t i = 0; i < texts_.size(); ++i) {
-    const size_t zero = texts_[i].find('\0');
-    LS_CHECK(zero == std::string::npos, DataError,
+  for (size_t i = 0; i < count(); ++i) {
+    const size_t zero = text(i).find('\0');
+    LS_CHECK(zero == std::string_view::npos, DataError,
              "[data] {}: expected text, got a zero byte at byte {}. To train on bytes of any kind, "
              "choose the byte tokenizer.",
              files_[i].string(), zero);
@@ -92,14 +123,14 @@ void Documents::check_is_text() const {
 
 ContentHash Documents::hash() const {
   ContentHasher hasher;
-  for (const std::string& text : texts_) hasher.add(text);
+  for (size_t i = 0; i < count(); ++i) hasher.add(text(i));
   return hasher.result();
 }
 
 std::string Documents::joined() const {
   std::string all;
-  all.reserve(static_cast<size_t>(bytes_) + texts_.size());
-  for (const std::string& text : texts_) all.append(text).append("\n");
+  all.reserve(whole_->size() + count());
+  for (size_t i = 0; i < count(); ++i) all.append(text(i)).append("\n");
   return all;
 }
 
@@ -131,8 +162,7 @@ TokenizedText tokenize(const Documents& documents, int64_t held_out_bytes,
   LS_CHECK(held_out_bytes >= 0 && held_out_bytes < documents.bytes(), DataError,
            "[data] {}: cannot hold out {} bytes of a text of {}. Hold out fewer.", documents.name(),
            held_out_bytes, documents.bytes());
-  // Byte tokens are not cached: reading them from the text is just as fast.
-  if (tokenizer.name() == "byte") return encode_documents(documents, held_out_bytes, tokenizer);
+  if (tokenizer.name() == "byte") return bytes_of(documents, held_out_bytes);
   documents.check_is_text();
   const ContentHash key = ContentHasher()
                               .add(kCacheVersion)

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/token_array.h"
@@ -14,7 +15,8 @@
 
 namespace lockstep::train {
 
-/// Text files in a fixed order, read into memory; each is one document.
+/// Text files in a fixed order, read into memory; each is one document. Cheap to copy: copies share
+/// the text.
 class Documents {
  public:
   /// Reads the files of find_files(pattern), except empty ones. Throws DataError naming a file that
@@ -25,8 +27,12 @@ class Documents {
 
   /// The patterns, for messages.
   const std::string& name() const { return name_; }
-  const std::vector<std::string>& texts() const { return texts_; }
-  int64_t bytes() const { return bytes_; }
+  size_t count() const { return files_.size(); }
+  /// The text of document `i`, from 0; valid while these documents or a copy of them exist.
+  std::string_view text(size_t i) const;
+  /// All texts, one behind the other.
+  const std::shared_ptr<const std::string>& whole() const { return whole_; }
+  int64_t bytes() const { return std::ssize(*whole_); }
   /// Throws DataError naming file and byte if a document holds a zero byte: text never does, most
   /// other files do.
   void check_is_text() const;
@@ -37,8 +43,8 @@ class Documents {
  private:
   std::string name_;
   std::vector<std::filesystem::path> files_;
-  std::vector<std::string> texts_;
-  int64_t bytes_ = 0;
+  std::vector<size_t> ends_;  ///< of each document in the whole text
+  std::shared_ptr<const std::string> whole_;
 };
 
 /// The documents' tokens: those for training, then those held out.
@@ -60,7 +66,8 @@ std::optional<TokenizedText> parse_cached_tokens(std::span<const std::byte> byte
 /// Encodes the documents one after the other, separated by the tokenizer's end_of_text (if it has
 /// one). The last `held_out_bytes` of the text are encoded separately, so that no training token
 /// spans the boundary; it is moved to the next character, so the held-out text can be up to three
-/// bytes shorter. The result is read from `cache` or stored there, except for the byte tokenizer.
+/// bytes shorter. The result is read from `cache` or stored there, except for the byte tokenizer:
+/// its tokens are the text itself, one byte each.
 /// Throws DataError unless 0 <= held_out_bytes < documents.bytes(), and, except for the byte
 /// tokenizer, if a document is not text.
 TokenizedText tokenize(const Documents& documents, int64_t held_out_bytes,

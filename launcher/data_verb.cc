@@ -82,8 +82,8 @@ std::unique_ptr<train::Tokenizer> make_tokenizer(const TokenizerOptions& options
 void write_and_report(const std::string& path, ShardFormat format,
                       const train::TokenArray& tokens) {
   train::write_shard(path, format, tokens);
-  fmt::print("{}: {} tokens of {} bytes, {} bytes in all\n", path, tokens.size(), tokens.width(),
-             std::filesystem::file_size(path));
+  fmt::print("{}: {} tokens of {} bytes, {} bytes in all\n", path, tokens.size(),
+             tokens.stored_width(), std::filesystem::file_size(path));
 }
 
 void run_tokenize(const TokenizeOptions& options) {
@@ -99,7 +99,7 @@ void run_tokenize(const TokenizeOptions& options) {
   const train::TokenizedText text =
       train::tokenize(documents, options.held_out_bytes, *tokenizer, train::TokenCache({}));
   fmt::print("{} bytes in {} file{}, {} tokenizer of {} tokens: {:.3f} bytes per token\n",
-             documents.bytes(), documents.texts().size(), documents.texts().size() == 1 ? "" : "s",
+             documents.bytes(), documents.count(), documents.count() == 1 ? "" : "s",
              tokenizer->name(), tokenizer->vocabulary(),
              static_cast<double>(documents.bytes()) / static_cast<double>(text.tokens.size()));
   write_and_report(options.output, format, text.training());

@@ -161,5 +161,18 @@ TEST(TokenData, TheIdentityDependsOnEveryTokenAlsoOfTheHeldOutPart) {
   EXPECT_NE(data(false, true).identity(), usual.identity());
 }
 
+TEST(TokenData, TheWidthOfTokensInMemoryDoesNotChangeTheFingerprint) {
+  std::string text;
+  for (int i = 0; i < 9000; ++i) text += static_cast<char>(i * 7 % 256);
+  const auto fingerprint = [](TokenArray tokens) {
+    return TokenData({{"text", std::move(tokens)}}, {}, options(WindowOrder::kRandom))
+        .fingerprint();
+  };
+  std::vector<uint32_t> ids;
+  ByteTokenizer().encode(text, ids);
+  EXPECT_EQ(fingerprint(TokenArray(std::as_bytes(std::span(text)), 1, nullptr)),
+            fingerprint(TokenArray::copy_of(ids)));
+}
+
 }  // namespace
 }  // namespace lockstep::train

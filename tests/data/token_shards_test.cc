@@ -144,6 +144,18 @@ RC_GTEST_PROP(TokenShards, DamagedFilesGiveDataErrorOrWholeTokens, ()) {
   }
 }
 
+TEST(TokenArray, TokensOfOneByteAreStoredInTwo) {
+  const std::string text = "b\xff\n";
+  const TokenArray bytes(std::as_bytes(std::span(text)), 1, nullptr);
+  EXPECT_EQ(ids_of(bytes), (Ids{'b', 255, '\n'}));
+  std::vector<int64_t> out(2);
+  EXPECT_EQ(bytes.read(1, out), 255);
+  const TemporaryDirectory folder;
+  write_shard(folder / "one", ShardFormat::kLlmc, bytes);
+  write_shard(folder / "two", ShardFormat::kLlmc, TokenArray::copy_of(ids_of(bytes)));
+  EXPECT_EQ(file_content(folder / "one"), file_content(folder / "two"));
+}
+
 TEST(TokenArray, SlicesAndReadsAgree) {
   Ids ids(100);
   std::iota(ids.begin(), ids.end(), 65500);

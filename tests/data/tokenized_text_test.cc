@@ -105,6 +105,27 @@ TEST_F(TokenizedTextTest, WhatIsNoTextIsRefusedWithThePlace) {
   EXPECT_TRUE(says(message_of<DataError>([&] { documents({"", ""}); }), "the text is empty"));
 }
 
+TEST_F(TokenizedTextTest, BytesAreReadFromTheTextItself) {
+  const Documents text = documents({"aa", "aé the"});
+  const TokenizedText tokens = tokenize(text, 5, ByteTokenizer(), no_cache_);
+  EXPECT_EQ(tokens.tokens.width(), 1);
+  EXPECT_EQ(static_cast<const void*>(tokens.tokens.bytes().data()), text.whole()->data());
+  EXPECT_EQ(text_of(tokens.tokens, ByteTokenizer()), "aaaé the");
+  EXPECT_EQ(tokens.training_tokens, 5);  // "é" is not cut
+}
+
+TEST_F(TokenizedTextTest, ManyDocumentsMoveTheirTokensFewTimes) {
+  std::vector<uint32_t> ids;
+  int moves = 0;
+  for (int document = 0; document < 1000; ++document) {
+    const uint32_t* const place = ids.data();
+    ByteTokenizer().encode("a document", ids);
+    if (ids.data() != place) ++moves;
+  }
+  EXPECT_EQ(ids.size(), 10000u);
+  EXPECT_LT(moves, 30);  // an exact reserve moves them for every document
+}
+
 TEST_F(TokenizedTextTest, TooMuchHeldOutIsRefused) {
   const Documents text = documents({"12345"});
   for (const int64_t bytes : {5, 6, -1}) {

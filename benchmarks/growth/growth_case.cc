@@ -1,0 +1,62 @@
+#include "benchmarks/growth/growth_case.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+
+namespace lockstep::growth {
+
+namespace {
+
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+/// Bytes of a line of /proc/self/status: "VmRSS:", or "VmHWM:" for the most so far.
+double status_bytes(const std::string& key) {
+  std::ifstream file("/proc/self/status");
+  std::string word;
+  while (file >> word) {
+    double kilobytes = 0;
+    if (word == key && file >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void Meter::start() {
+  std::ofstream("/proc/self/clear_refs") << "5";  // the most so far is what there is now
+  resident_ = status_bytes("VmRSS:");
+  begun_ = processor_seconds();
+}
+
+void Meter::stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  cost_.seconds = processor_seconds() - begun_;
+  if (!counted_) cost_.bytes = status_bytes("VmHWM:") - resident_;
+}
+
+void Meter::count_bytes(double bytes) {
+  counted_ = true;
+  cost_.bytes = bytes;
+}
+
+ScratchFolder::ScratchFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "growth-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+  path_ = pattern;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace lockstep::growth

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::growth {
+
+/// What one size of a case took.
+struct Cost {
+  double seconds = 0;  ///< of processor time, of all threads, in the program and in the system
+  double bytes = 0;    ///< by which the process's resident memory rose at most
+};
+
+/// Measures the part of a case's function that is of interest. The function is called in a process
+/// of its own.
+class Meter {
+ public:
+  /// Begins to measure: what came before does not count.
+  void start();
+  /// Ends the measurement; otherwise it ends with the function.
+  void stop();
+  /// Reports these bytes in place of the memory's rise, where the case counts them itself.
+  void count_bytes(double bytes);
+  const Cost& cost() const { return cost_; }
+
+ private:
+  Cost cost_;
+  double begun_ = 0;
+  double resident_ = 0;
+  bool stopped_ = false;
+  bool counted_ = false;
+};
+
+/// Work of any size. Its cost must not grow faster than in proportion to the size.
+struct GrowthCase {
+  std::string name;
+  std::string unit;        ///< what the size counts
+  int64_t first = 0;       ///< the smallest size; three times as many double it
+  bool has_bytes = false;  ///< memory is part of the cost
+  std::function<void(int64_t size, Meter& meter)> run;
+};
+
+std::vector<GrowthCase> data_cases();
+
+/// A folder that is removed with its contents.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace lockstep::growth
