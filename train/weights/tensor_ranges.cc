@@ -17,7 +17,7 @@ namespace lockstep::train {
 namespace {
 
 /// Elements that are read at once: 4 MiB of f32.
-constexpr int64_t kPiece = int64_t{1} << 20;
+constexpr int64_t kMostElements = int64_t{1} << 20;
 
 bool same_bytes(const SafetensorsReader& file_a, const TensorEntry& a,
                 const SafetensorsReader& file_b, const TensorEntry& b) {
@@ -102,8 +102,8 @@ void TensorRanges::read(size_t number, int64_t first, int64_t end, const Tensor&
   LS_ASSERT(into.numel() == end - first);
   if (place.transposed) return read_rows(place, first, end, into);
   const size_t element = size_of(place.entry->dtype);
-  for (int64_t at = first; at < end; at += kPiece) {
-    const int64_t next = std::min(end, at + kPiece);
+  for (int64_t at = first; at < end; at += kMostElements) {
+    const int64_t next = std::min(end, at + kMostElements);
     const Tensor piece = empty_tensor({next - at}, place.entry->dtype);
     place.file->read(*place.entry, static_cast<uint64_t>(at) * element,
                      {static_cast<std::byte*>(piece.data()), piece.nbytes()});
@@ -117,7 +117,7 @@ void TensorRanges::read_rows(const Place& place, int64_t first, int64_t end,
   const size_t element = size_of(place.entry->dtype);
   const int64_t width = place.entry->shape[0], height = place.entry->shape[1];
   const int64_t last_row = (end + width - 1) / width;
-  const int64_t most = std::max<int64_t>(1, kPiece / width);
+  const int64_t most = std::max<int64_t>(1, kMostElements / width);
   for (int64_t row = first / width; row < last_row; row += most) {
     const int64_t rows = std::min(most, last_row - row);
     const Tensor piece = empty_tensor({width, rows}, place.entry->dtype);

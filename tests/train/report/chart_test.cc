@@ -186,8 +186,8 @@ TEST(SvgChart, HasALineALegendAndMarksForEvaluations) {
 TEST(SvgChart, TheLegendIsAsWideAsItsLongestName) {
   const auto width = [](const std::string& name) {
     const std::string svg = svg_chart(loss_curves(name, 0, falling(5)), false);
-    const size_t end = svg.find("\" height=\"", svg.rfind("<rect", svg.find("fill-opacity")));
-    return std::stod(svg.substr(svg.rfind("width=\"", end) + 7));
+    const size_t legend = svg.rfind("<rect", svg.find("fill-opacity=\".88\""));
+    return std::stod(svg.substr(svg.find("width=\"", legend) + 7));
   };
   EXPECT_LT(width("a"), width("a run with a long name"));
   EXPECT_LT(width("a"), 250);
