@@ -119,9 +119,6 @@ std::string conflict_with_sharding(const config::RunConfig& config) {
   if (config.optimizer().has_muon()) {
     return "optimizer.muon needs whole matrices, of which a rank has parts";
   }
-  if (config.optimizer().optimizer_in_backward()) {
-    return "optimizer.optimizer_in_backward updates parameters that every rank has";
-  }
   return "";
 }
 

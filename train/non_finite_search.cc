@@ -155,7 +155,7 @@ std::string non_finite_sums(const std::vector<dist::NamedTensor>& parameters,
     return fmt::format("gradient of {} has {}, summed over all ranks", parameters[i].name,
                        words(values));
   }
-  return "the losses are, of gradients that are finite";
+  return "";
 }
 
 }  // namespace lockstep::train

@@ -43,7 +43,7 @@ class NonFiniteSearch {
 };
 
 /// Describes gradients already summed over ranks, for steps that cannot be computed again: names
-/// the last parameter whose gradient is not finite, or the losses if all gradients are finite.
+/// the last parameter whose gradient is not finite. Empty if all are.
 std::string non_finite_sums(const std::vector<dist::NamedTensor>& parameters,
                             const std::vector<Tensor>& gradients);
 

@@ -19,6 +19,7 @@
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/random_state_guard.h"
+#include "dist/group/agreement.h"
 #include "dist/group/process_group.h"
 #include "nn/statistics_log.h"
 #include "train/arithmetic.h"
@@ -109,6 +110,12 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
   auto early_update = config.optimizer().optimizer_in_backward()
                           ? std::make_unique<EarlyUpdate>(*optimizer)
                           : nullptr;
+  if (sharded && early_update) {
+    sharded->on_reduced([update = early_update.get()](std::span<const uint32_t> parts,
+                                                      const std::vector<Tensor>& gradients) {
+      update->update(parts, gradients);
+    });
+  }
   auto reducer =
       sharded ? nullptr : make_reducer(config, settings.share, model, group, early_update.get());
   RankStatistics statistics(model, group, micro_batches_of_ranks(config.train(), group));
@@ -270,9 +277,9 @@ Trainer::Sums Trainer::sum_over_ranks(const StepInFlight& step) {
   const NoGradGuard no_grad;
   Sums sums;
   if (scaler_.is_enabled()) sums.loss_scale = scaler_.scale_on(settings_.device);
-  Tensor norm_of_sums = norm_of_square_sums(
-      early_update_ ? early_update_->square_sums()
-                    : sync_->blocks_of_all(block_square_sums(gradients(), settings_.device)));
+  Tensor norm_of_sums = norm_of_square_sums(sync_->blocks_of_all(
+      early_update_ && !gradients().empty() ? early_update_->square_sums()
+                                            : block_square_sums(gradients(), settings_.device)));
   if (scaler_.is_enabled()) norm_of_sums = scaler_.unscale_(gradients(), norm_of_sums);
   const int64_t micro_batches = step.losses.numel() - 1;
   sums.stop = step.losses.select(0, micro_batches);
@@ -361,10 +368,21 @@ void Trainer::give_up_next() {
 
 // --- besides steps -------------------------------------------------------------------------------
 
+std::string Trainer::find_non_finite_sums() {
+  const std::vector<dist::NamedTensor> names =
+      sharded_ != nullptr ? sharded_->parameters() : trained_parameters(task_->model());
+  std::vector<std::string> found = {non_finite_sums(names, gradients())};
+  // Each rank of a sharded model has parts of the sums, of which some may be finite.
+  if (sharded_ != nullptr) found = dist::all_gather_texts(*group_, found.front());
+  for (const std::string& each : found) {
+    if (!each.empty()) return each;
+  }
+  return "the losses are, of gradients that are finite";
+}
+
 std::string Trainer::find_non_finite(const StepInFlight& step) {
   if (*step.targets.data<double>() == 0) return "the batch has no targets";
-  if (step.result.outcome.spoiled)
-    return non_finite_sums(trained_parameters(task_->model()), gradients());
+  if (step.result.outcome.spoiled) return find_non_finite_sums();
   NonFiniteSearch search(trained_parameters(task_->model()),
                          settings_.batch_size / settings_.share.micro_batch_size);
   const RandomStateGuard random_state_stays;

@@ -254,6 +254,8 @@ class Trainer {
   void read_optimizer_state(const std::filesystem::path& path);
   /// Why a step is not finite. Leaves everything as it was.
   std::string find_non_finite(const StepInFlight& step);
+  /// The same for a step whose gradients were updated by as they came. The same on all ranks.
+  std::string find_non_finite_sums();
 
   dist::ProcessGroup* group_;
   Settings settings_;

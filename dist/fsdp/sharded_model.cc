@@ -256,10 +256,11 @@ void ShardedModel::list_parts(const std::vector<NamedTensor>& parameters) {
     trained_.push_back({parameter, *place});
   }
   for (const Trained& trained : trained_) {
-    const Unit& unit = *units_[trained.place.unit];
+    Unit& unit = *units_[trained.place.unit];
     const auto own = unit.values.layout().slice(trained.place.index, shards_->rank());
     part_of_.push_back(own ? static_cast<int64_t>(parts_.size()) : -1);
     if (!own) continue;
+    unit.parts.push_back(static_cast<uint32_t>(parts_.size()));
     const bool is_vector = trained.parameter.tensor.dim() < 2;
     const auto part = [&](const Tensor& shard) {
       const Tensor run = slice(shard, 0, own->offset, own->offset + own->size());
@@ -326,6 +327,15 @@ void ShardedModel::release_full_parameters(bool changed) {
     unit->values.release();
   }
   summoned_ = false;
+}
+
+void ShardedModel::on_reduced(
+    std::function<void(std::span<const uint32_t> parts, const std::vector<Tensor>& gradients)>
+        then) {
+  LS_CHECK(options_.tree_leaves == 0, DistError,
+           "[fully_shard] on_reduced: expected no tree_leaves, whose sums are complete after the "
+           "step's last backward alone.");
+  on_reduced_ = std::move(then);
 }
 
 int64_t ShardedModel::parameter_bytes() const {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -167,6 +168,13 @@ class ShardedModel final : public GradientSync {
   /// Frees what forwards without a backward have left gathered, after an evaluation.
   void end_forwards();
 
+  /// Calls `then` in each step, as soon as a unit's sums are complete, with the indices of this
+  /// rank's parts of it in `parameters()` and with `gradients()`: in the backward that was
+  /// announced as the last, or in `finish`. It may change these parts. Not with tree_leaves.
+  void on_reduced(
+      std::function<void(std::span<const uint32_t> parts, const std::vector<Tensor>& gradients)>
+          then);
+
   /// Whether units are gathered as casts (ShardOptions::gather_dtype), as at first. Turned off
   /// around forwards without autocast. Not during a step; the same on all ranks.
   void gather_casts(bool on);
@@ -222,7 +230,9 @@ class ShardedModel final : public GradientSync {
 
     UnitValues values;
     UnitGradients gradients;
-    bool in_backward = false;  ///< the backward in progress has come to it
+    bool in_backward = false;     ///< the backward in progress has come to it
+    std::vector<uint32_t> parts;  ///< of this rank, by index in parts_
+    bool told = false;            ///< on_reduced_ was called in this step
   };
   static constexpr uint32_t kRoot = 0;
   /// Where a parameter is.
@@ -236,6 +246,7 @@ class ShardedModel final : public GradientSync {
   int shard_rank(int rank) const { return rank % shards_->size(); }
   SumGroups sum_groups() { return {&group_, shards_, replicas_.get()}; }
   void drain();
+  void complete(Unit& unit);
   void add_units(const ShardableModule& root, const std::vector<ShardableModule>& modules);
   void watch(uint32_t unit, const ShardableModule& module);
   void list_parts(const std::vector<NamedTensor>& parameters);
@@ -297,6 +308,7 @@ class ShardedModel final : public GradientSync {
   std::vector<uint32_t> order_;     ///< units in the order in which the last forward used them
   size_t position_ = 0;             ///< in order_, of the forward in progress
   std::vector<uint32_t> gathered_;  ///< units in the order of gathers since the last forward began
+  std::function<void(std::span<const uint32_t>, const std::vector<Tensor>&)> on_reduced_;
   bool summoned_ = true;
   bool gathers_casts_ = true;
   LeafStack stack_;

@@ -30,6 +30,7 @@ void ShardedModel::begin_step() {
   for (const auto& unit : units_) {
     unit->gradients.finish();
     unit->gradients.begin_step();
+    unit->told = false;
   }
   in_flight_.clear();
   stack_.clear();
@@ -75,7 +76,7 @@ void ShardedModel::finish() {
   }
   while (!in_flight_.empty()) drain();
   for (const auto& unit : units_) unit->gradients.begin_replica_sums(sum_groups());
-  for (const auto& unit : units_) unit->gradients.finish();
+  for (const auto& unit : units_) complete(*unit);
   times_.all_reduced({});
   mark_changed();
 }
@@ -259,7 +260,21 @@ void ShardedModel::drain() {
   const InFlight oldest = in_flight_.front();
   in_flight_.pop_front();
   oldest.work.wait();
-  if (oldest.is_last) units_[oldest.unit]->gradients.begin_replica_sums(sum_groups());
+  if (!oldest.is_last) return;
+  Unit& unit = *units_[oldest.unit];
+  if (replicas_) {
+    unit.gradients.begin_replica_sums(sum_groups());
+  } else {
+    complete(unit);
+  }
+}
+
+/// Waits for a unit's sums, and tells of them.
+void ShardedModel::complete(Unit& unit) {
+  unit.gradients.finish();
+  if (on_reduced_ && !std::exchange(unit.told, true) && !unit.parts.empty()) {
+    on_reduced_(unit.parts, gradients_);
+  }
 }
 
 void ShardedModel::reduce(uint32_t index) {

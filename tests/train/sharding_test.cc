@@ -317,9 +317,6 @@ TEST(Sharding, OptionsOfDataParallelTrainingAreRefusedByName) {
   const TemporaryDirectory folder;
   for (const auto& [more, named] :
        {std::pair("parallel { strategy: FULL_SHARD bf16_compress {} }", "communication hook"),
-        std::pair("parallel { strategy: FULL_SHARD } optimizer { optimizer_in_backward: true "
-                  "clip_grad_norm: 0 }",
-                  "optimizer_in_backward"),
         std::pair("parallel { strategy: FULL_SHARD bf16_reduce: true } reproducibility: BITWISE",
                   "bf16_reduce"),
         std::pair("parallel { strategy: SHARD_OPTIMIZER } optimizer { muon {} }", "muon")}) {

@@ -1,5 +1,6 @@
 // Optimizer updates during backward, compared with updates after it.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,8 +21,9 @@ constexpr const char* kSmallBuckets = "parallel { bucket_mib: 0.004 first_bucket
 
 config::RunConfig run(const TemporaryDirectory& folder, const std::string& more, bool in_backward,
                       const std::string& optimizer = "") {
+  const bool divides = more.find("parallel") != std::string::npos;
   return tiny_run(folder,
-                  kSmallBuckets + more +
+                  (divides ? "" : kSmallBuckets) + more +
                       fmt::format(" optimizer {{ clip_grad_norm: 0 optimizer_in_backward: {} {} }}",
                                   in_backward, optimizer));
 }
@@ -34,6 +36,17 @@ void expect_same_bits(const TemporaryDirectory& folder, const std::string& more,
         << more << optimizer << ", ranks: " << size;
   }
 }
+
+/// Makes a parameter's gradient NaN in the fourth batch.
+class SpoiledTask final : public ForwardingTask {
+ public:
+  using ForwardingTask::ForwardingTask;
+  SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
+    SummedLoss loss = ForwardingTask::forward(batch, first, count);
+    if (batch == 3) loss.sum = loss.sum + sum(sqrt(model().parameters()[1] * 0));
+    return loss;
+  }
+};
 
 TEST(OptimizerInBackward, HasTheBitsOfUpdatesAfterIt) {
   const TemporaryDirectory folder;
@@ -50,6 +63,32 @@ TEST(OptimizerInBackward, HasThemOnAnAsynchronousDevice) {
   expect_same_bits(folder, "device: \"host:0\"", {1, 2});
 }
 
+TEST(OptimizerInBackward, HasThemWhereTheModelIsSharded) {
+  const TemporaryDirectory folder;
+  for (const char* strategy :
+       {"FULL_SHARD", "SHARD_GRAD_OP", "SHARD_OPTIMIZER", "HYBRID_SHARD shard_size: 2"}) {
+    const std::string parallel = std::string("parallel { strategy: ") + strategy + " } ";
+    for (const char* more :
+         {"", "train { batch_size: 12 micro_batch_size: 1 leaves: 4 }", "precision: BF16_MIXED"}) {
+      expect_same_bits(folder, parallel + more, {2, 4});
+    }
+    expect_same_bits(folder, parallel + "device: \"host:0\"", {2});
+  }
+}
+
+TEST(OptimizerInBackward, ANonFiniteStepOfAShardedModelIsNamedByTheRankThatHasIt) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = run(folder, "parallel { strategy: FULL_SHARD }", true);
+  rethrow_first(dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
+    Trainer trainer = Trainer::create(
+        config,
+        std::make_unique<SpoiledTask>(build_task(config, share_of_step(config.train(), &group))),
+        &group);
+    for (int step = 0; step < 3; ++step) trainer.step();
+    EXPECT_THAT(trainer.step().non_finite, testing::HasSubstr("gradient of wpe.weight has"));
+  }));
+}
+
 TEST(OptimizerInBackward, HasThemForOtherModels) {
   const TemporaryDirectory folder;
   expect_same_bits(
@@ -57,17 +96,6 @@ TEST(OptimizerInBackward, HasThemForOtherModels) {
       {1, 2});
   expect_same_bits(folder, tiny_resnet(folder), {1, 2});
 }
-
-/// Makes a parameter's gradient NaN in the fourth batch.
-class SpoiledTask final : public ForwardingTask {
- public:
-  using ForwardingTask::ForwardingTask;
-  SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
-    SummedLoss loss = ForwardingTask::forward(batch, first, count);
-    if (batch == 3) loss.sum = loss.sum + sum(sqrt(model().parameters()[1] * 0));
-    return loss;
-  }
-};
 
 TEST(OptimizerInBackward, AStepThatIsNotFiniteEndsTheRunWithoutSavingWhatItLeft) {
   const TemporaryDirectory folder;
