@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,6 +27,7 @@
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
+#include "train/gradient_options.h"
 #include "train/report/overlap_report.h"
 #include "train/report/step_overlap.h"
 #include "train/trainer.h"
@@ -63,7 +65,10 @@ StepOverlap timed_steps(train::Trainer& trainer, ProcessGroup& group, int64_t st
     trainer.step();
     stream.synchronize();
     const double seconds = seconds_between(start, Clock::now());
-    all.push_back(train::overlap_of_step(trainer.reducer()->times(), seconds));
+    all.push_back(trainer.sharded() != nullptr
+                      ? train::overlap_of_step(trainer.sharded()->times(), seconds,
+                                               trainer.sharded()->gather_waits())
+                      : train::overlap_of_step(trainer.reducer()->times(), seconds));
   }
   return train::median_step(all);
 }
@@ -78,17 +83,8 @@ struct Communication {
   double machine_cpu = 0;  ///< CPU seconds of all processes and the kernel on this machine
 };
 
-/// Measures the communication of all buckets, one after the other, without computation.
-Communication communicate(ProcessGroup& group, Device device, const std::vector<int64_t>& bytes,
-                          int64_t times) {
-  std::vector<Tensor> buckets;
-  for (const int64_t each : bytes) buckets.push_back(zeros({each / 4}, {DType::kF32, device}));
-  const auto run = [&] {
-    std::vector<dist::Work> works;
-    for (const Tensor& each : buckets) works.push_back(group.all_reduce(each));
-    for (const dist::Work& work : works) work.wait();
-    current_stream(device).synchronize();
-  };
+/// Measures `run`, the communication of a step without its computation.
+Communication measure_alone(ProcessGroup& group, int64_t times, const std::function<void()>& run) {
   run();
   std::vector<double> seconds;
   double busy = 0;
@@ -101,6 +97,19 @@ Communication communicate(ProcessGroup& group, Device device, const std::vector<
     busy += busy_seconds() - before;
   }
   return {largest(group, train::median(seconds)), busy / static_cast<double>(times)};
+}
+
+/// Measures the communication of all buckets, one after the other.
+Communication communicate(ProcessGroup& group, Device device, const std::vector<int64_t>& bytes,
+                          int64_t times) {
+  std::vector<Tensor> buckets;
+  for (const int64_t each : bytes) buckets.push_back(zeros({each / 4}, {DType::kF32, device}));
+  return measure_alone(group, times, [&] {
+    std::vector<dist::Work> works;
+    for (const Tensor& each : buckets) works.push_back(group.all_reduce(each));
+    for (const dist::Work& work : works) work.wait();
+    current_stream(device).synchronize();
+  });
 }
 
 int ranks_on_this_machine(ProcessGroup& group) {
@@ -119,12 +128,10 @@ struct Report {
   double best = 0;
 };
 
-Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std::string name) {
+Report measure_copies(const config::RunConfig& config, ProcessGroup& group, int64_t steps) {
+  const train::StepShare share = train::share_of_step(config.train(), &group);
+  train::Trainer trainer = train::Trainer::create(config, train::build_task(config, share), &group);
   Report report;
-  LS_CHECK(trainer.reducer() != nullptr, ConfigError,
-           "[bench overlap] parallel.strategy: expected DDP, whose sums are measured with and "
-           "without computation. Train with the other strategies: overlap.json is in the run's "
-           "directory.");
   // Warms up: trains until the reducer has settled on the order and sizes of buckets.
   while (!trainer.reducer()->is_settled()) trainer.step();
   trainer.step();
@@ -135,7 +142,7 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
   const Device device = trainer.device();
   const Communication communication = communicate(group, device, bytes, steps);
   train::OverlapReport& overlap = report.overlap;
-  overlap.name = std::move(name);
+  overlap.name = config.name();
   overlap.ranks = group.size();
   overlap.steps = steps;
   overlap.own = timed_steps(trainer, group, steps);
@@ -168,6 +175,64 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
   return report;
 }
 
+/// Of steps without communication: those of a copy of the whole model, which does the same work.
+StepOverlap compute_alone(const config::RunConfig& config, ProcessGroup& group, int64_t steps) {
+  config::RunConfig whole = config;
+  whole.mutable_parallel()->set_strategy(config::ParallelConfig::DDP);
+  whole.mutable_parallel()->set_shard_size(0);
+  const train::StepShare share = train::share_of_step(whole.train(), &group);
+  train::Trainer trainer = train::Trainer::create(whole, train::build_task(whole, share), &group);
+  while (!trainer.reducer()->is_settled()) trainer.step();
+  trainer.reducer()->set_communication(false);
+  return latest_of_ranks(group, timed_steps(trainer, group, steps));
+}
+
+Report measure_sharded(const config::RunConfig& config, ProcessGroup& group, int64_t steps) {
+  Report report;
+  report.compute = compute_alone(config, group, steps);
+  const train::StepShare share = train::share_of_step(config.train(), &group);
+  train::Trainer trainer = train::Trainer::create(config, train::build_task(config, share), &group);
+  for (int i = 0; i < 2; ++i) trainer.step();
+  dist::ShardedModel& sharded = *trainer.sharded();
+  const Communication communication = measure_alone(group, steps, [&] {
+    sharded.communicate(share.micro_batches);
+    current_stream(trainer.device()).synchronize();
+  });
+  train::OverlapReport& overlap = report.overlap;
+  overlap.name = config.name();
+  overlap.ranks = group.size();
+  overlap.steps = steps;
+  overlap.own = timed_steps(trainer, group, steps);
+  overlap.latest = latest_of_ranks(group, overlap.own);
+  add_units(overlap, sharded);
+  overlap.alone_from = "estimated: the unit's share of all communication without computation";
+  double bytes = 0;
+  for (const int64_t each : overlap.own.bytes) bytes += static_cast<double>(each);
+  for (const int64_t each : overlap.own.bytes) {
+    overlap.alone.push_back(communication.seconds * static_cast<double>(each) / bytes);
+  }
+  report.communication = communication.seconds;
+  report.stolen_cpu = largest(group, communication.machine_cpu / ranks_on_this_machine(group));
+  // Neither can be shorter, however well one hides behind the other.
+  report.best = std::max(report.compute.seconds, report.communication);
+  overlap.more = {{"compute_ms", report.compute.seconds * 1e3},
+                  {"comm_ms", report.communication * 1e3},
+                  {"comm_cpu_ms", report.stolen_cpu * 1e3},
+                  {"best_schedule_ms", report.best * 1e3}};
+  return report;
+}
+
+void print_gathers(const train::OverlapReport& overlap) {
+  if (overlap.units.empty()) return;
+  fmt::print("{:.1f} ms of waiting for parameters\n", overlap.latest.gathers() * 1e3);
+  fmt::print("{:>6} {:>10} {:>9} {:>9}  {}\n", "unit", "bytes", "waited", "late", "module");
+  for (size_t u = 0; u < overlap.own.gather_wait.size(); ++u) {
+    fmt::print("{:>6} {:>10} {:>9.1f} {:>9.1f}  {}\n", u, overlap.unit_bytes[u],
+               overlap.own.gather_wait[u] * 1e3, overlap.own.gather_late[u] * 1e3,
+               overlap.units[u].empty() ? "what is outside of blocks" : overlap.units[u]);
+  }
+}
+
 void print_table(const Report& report) {
   const train::OverlapReport& overlap = report.overlap;
   const StepOverlap& own = overlap.own;
@@ -191,14 +256,15 @@ void print_table(const Report& report) {
 }
 
 void run_rank(const Options& options, const config::RunConfig& config, ProcessGroup& group) {
-  const train::StepShare share = train::share_of_step(config.train(), &group);
-  train::Trainer trainer = train::Trainer::create(config, train::build_task(config, share), &group);
-  const Report report = measure(trainer, group, options.steps, config.name());
+  const Report report = train::is_sharded(config, &group)
+                            ? measure_sharded(config, group, options.steps)
+                            : measure_copies(config, group, options.steps);
   if (group.rank() != 0) return;
   if (options.json) {
     fmt::print("{}\n", overlap_json(report.overlap));
   } else {
     print_table(report);
+    print_gathers(report.overlap);
   }
   if (!options.svg.empty()) {
     write_text(options.svg, train::overlap_chart(overlap_timeline(report.overlap)));

@@ -31,6 +31,15 @@ std::vector<double> fastest_transfers(dist::ProcessGroup& group,
   return fastest;
 }
 
+/// Waiting of less than this is the cost of asking.
+constexpr double kNoWait = 50e-6;
+
+/// Why a unit's parameters were waited for.
+const char* cause_of_wait(double wait, double late) {
+  if (wait < kNoWait) return "hidden";
+  return late > wait / 2 ? "begun when it was needed" : "slow link";
+}
+
 double exposed(const StepOverlap& step, size_t bucket) {
   return std::max(0.0, step.done[bucket] - step.backward_end);
 }
@@ -60,6 +69,15 @@ std::vector<double> OverlapReport::added_waits() const {
     before = std::max(before, done);
   }
   return waits;
+}
+
+void add_units(OverlapReport& report, const dist::ShardedModel& sharded) {
+  for (size_t unit = 0; unit < sharded.unit_count(); ++unit) {
+    report.units.push_back(sharded.unit_name(unit));
+    report.unit_bytes.push_back(sharded.unit_bytes(unit));
+  }
+  report.unit_of_bucket = sharded.reduced_units();
+  report.sizes = fmt::format("{} units of a sharded model", report.units.size());
 }
 
 std::string sizes_of_buckets(const dist::Reducer& reducer) {
@@ -138,6 +156,19 @@ std::string overlap_json(const OverlapReport& report) {
                        {"alone_ms", report.alone[b] * 1e3},
                        {"exposed_ms", exposed(report.own, b) * 1e3},
                        {"cause", dist::name(causes[b])}});
+    if (b < report.unit_of_bucket.size()) {
+      buckets.back()["unit"] = report.units[report.unit_of_bucket[b]];
+    }
+  }
+  if (report.units.empty()) return json.dump();
+  json["gather_wait_ms"] = report.latest.gathers() * 1e3;
+  OrderedJson& gathers = json["gathers"] = OrderedJson::array();
+  for (size_t u = 0; u < report.own.gather_wait.size(); ++u) {
+    const double wait = report.own.gather_wait[u];
+    gathers.push_back({{"unit", report.units[u]},
+                       {"bytes", report.unit_bytes[u]},
+                       {"exposed_ms", wait * 1e3},
+                       {"cause", cause_of_wait(wait, report.own.gather_late[u])}});
   }
   return json.dump();
 }

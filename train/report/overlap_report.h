@@ -25,6 +25,11 @@ struct OverlapReport {
   /// Source of `alone`: measured without computation, or estimated.
   std::string alone_from;
   std::string sizes;  ///< bucket sizes and whether they were chosen or configured
+  // Of a sharded model: paths of the modules of its units, empty for the root, and the bytes of
+  // their parameters; and by bucket the index of its unit.
+  std::vector<std::string> units;
+  std::vector<int64_t> unit_bytes;
+  std::vector<uint32_t> unit_of_bucket;
   /// Additional members of the JSON object.
   std::vector<std::pair<std::string, double>> more;
 
@@ -34,6 +39,9 @@ struct OverlapReport {
   /// By bucket: seconds that it added to the wait after backward, beyond the buckets before it.
   std::vector<double> added_waits() const;
 };
+
+/// Adds the units of a sharded model to a report of its steps.
+void add_units(OverlapReport& report, const dist::ShardedModel& sharded);
 
 /// Returns "chosen: 7 buckets of up to 2.5 MiB, ..." or "7 buckets of sizes as configured".
 std::string sizes_of_buckets(const dist::Reducer& reducer);
@@ -50,7 +58,9 @@ std::vector<std::string> overlap_summary(const OverlapReport& report);
 OverlapTimeline overlap_timeline(const OverlapReport& report);
 /// The report as one JSON object: config, ranks, steps, gradient_bytes, `more`, step_ms and
 /// exposed_comm_ms of the slowest rank, sizes, alone_from, and this rank's buckets: bytes,
-/// ready_ms, all_ready_ms (on the last rank), launched_ms, done_ms, alone_ms, exposed_ms, cause.
+/// ready_ms, all_ready_ms (on the last rank), launched_ms, done_ms, alone_ms, exposed_ms, cause. Of
+/// a sharded model also the unit of each bucket, gather_wait_ms of the slowest rank, and "gathers"
+/// by unit: unit, bytes, exposed_ms (how long this rank waited for its parameters), cause.
 std::string overlap_json(const OverlapReport& report);
 
 }  // namespace lockstep::train
