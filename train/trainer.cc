@@ -183,15 +183,17 @@ StepResult Trainer::step(bool another) {
     begin_ahead();
   }
   // A step that is begun ahead counts its waiting anew.
-  const double gather_wait = sharded_ == nullptr ? 0 : sharded_->gather_wait_seconds();
+  const std::vector<dist::GatherWait> gather_waits =
+      sharded_ == nullptr ? std::vector<dist::GatherWait>() : sharded_->gather_waits();
   read(step);
   StepResult& result = step.result;
   meter.write_to(result);
   if (group_ != nullptr) {
     // A device has come past all gradients where the losses were read.
     const dist::StepTimes& times = kept ? *kept : sync_->times();
-    result.exposed_comm_ms = (times.exposed_seconds() + gather_wait) * 1e3;
-    if (result.outcome.finite) overlap_.add(overlap_of_step(times, result.seconds));
+    StepOverlap overlap = overlap_of_step(times, result.seconds, gather_waits);
+    result.exposed_comm_ms = (overlap.exposed + overlap.gathers()) * 1e3;
+    if (result.outcome.finite) overlap_.add(std::move(overlap));
   }
   if (!result.outcome.finite) result.non_finite = find_non_finite(step);
   return result;

@@ -126,6 +126,9 @@ class Trainer {
   /// model is sharded.
   dist::Reducer* reducer() { return reducer_; }
   const dist::Reducer* reducer() const { return reducer_; }
+  /// Keeps the parts of a sharded model, or null.
+  dist::ShardedModel* sharded() { return sharded_; }
+  const dist::ShardedModel* sharded() const { return sharded_; }
 
   // State that is spread over the ranks: after `create` every rank has its parts, or, of a task
   // whose weights have memory, all weights until the first step. Of a model that is not sharded

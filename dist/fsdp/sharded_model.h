@@ -98,6 +98,12 @@ struct ShardRun {
   Tensor values;  ///< [end - first], part of this rank's shard; undefined for another rank's run
 };
 
+/// How long a unit's parameters were waited for in a step; in seconds of the thread that computes.
+struct GatherWait {
+  double seconds = 0;
+  double late_seconds = 0;  ///< of them for gathers that were begun when they were needed
+};
+
 /// Training of a model whose parameters, gradients and optimizer state are spread over the ranks of
 /// a group. `fully_shard` (dist/fsdp/fully_shard.h) makes one of a module; docs/sharding.md shows
 /// the life of a unit.
@@ -206,9 +212,16 @@ class ShardedModel final : public GradientSync {
 
   const StepTimes& times() const override { return times_; }
   StepTimes take_times() override { return std::exchange(times_, StepTimes(device_)); }
-  /// How long forward and backward have waited for parameters since the step's beginning, in
-  /// seconds of this thread.
-  double gather_wait_seconds() const { return gather_wait_seconds_; }
+  /// How long forward and backward have waited for parameters since the step's beginning, by unit.
+  const std::vector<GatherWait>& gather_waits() const { return gather_waits_; }
+  /// The path of a unit's module, empty for the root, and the bytes of its parameters.
+  const std::string& unit_name(size_t unit) const { return units_[unit]->values.name(); }
+  int64_t unit_bytes(size_t unit) const { return units_[unit]->values.bytes(); }
+  /// The unit of each bucket of `times()`.
+  const std::vector<uint32_t>& reduced_units() const { return reduced_units_; }
+  /// Gathers parameters and sums gradients, zeros, as in a step of `passes` forwards and backwards,
+  /// without computing: to measure what that takes alone. Changes nothing. Collective.
+  void communicate(int64_t passes);
   /// Bytes that this rank keeps of parameters, and of gradients, between steps.
   int64_t parameter_bytes() const;
   int64_t gradient_bytes() const;
@@ -267,7 +280,7 @@ class ShardedModel final : public GradientSync {
 
   void begin_forward();
   void check_have_values() const;
-  void start_gather(uint32_t unit);
+  bool start_gather(uint32_t unit);
   void record(uint32_t unit);
   enum class Direction : int8_t { kNone, kForward, kBackward };
   void use(uint32_t unit, Direction ahead);
@@ -328,7 +341,8 @@ class ShardedModel final : public GradientSync {
   size_t reductions_ = 0;              ///< in the backward in progress
   bool accumulated_ = false;           ///< a gradient came in the backward in progress
   std::weak_ptr<const bool> running_;  ///< expires with the backward in progress
-  double gather_wait_seconds_ = 0;
+  std::vector<GatherWait> gather_waits_;
+  std::vector<uint32_t> reduced_units_;
   StepTimes times_;
 };
 

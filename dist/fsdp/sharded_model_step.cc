@@ -38,7 +38,8 @@ void ShardedModel::begin_step() {
   in_leaf_ = false;
   last_backward_ = false;
   last_row_ = last_joins_ = 0;
-  gather_wait_seconds_ = 0;
+  gather_waits_.assign(units_.size(), {});
+  reduced_units_.clear();
   times_.step_begun(units_.size());
 }
 
@@ -128,8 +129,11 @@ void ShardedModel::gather_casts(bool on) {
   gathers_casts_ = on;
 }
 
-void ShardedModel::start_gather(uint32_t unit) {
-  if (units_[unit]->values.start_gather(*gathers_, !gathers_casts_)) gathered_.push_back(unit);
+/// Returns whether the gather begins now.
+bool ShardedModel::start_gather(uint32_t unit) {
+  if (!units_[unit]->values.start_gather(*gathers_, !gathers_casts_)) return false;
+  gathered_.push_back(unit);
+  return true;
 }
 
 void ShardedModel::pass_without_samples() {
@@ -182,10 +186,13 @@ void ShardedModel::after_forward(uint32_t unit, std::span<const Tensor> outputs)
 void ShardedModel::use(uint32_t unit, Direction ahead) {
   const Clock::time_point start = Clock::now();
   UnitValues& values = units_[unit]->values;
-  start_gather(unit);
+  const bool late = start_gather(unit);
   if (ahead != Direction::kNone) gather_ahead(unit, ahead);
   values.finish_gather();
-  gather_wait_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+  if (unit >= gather_waits_.size()) return;  // before the first step
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  gather_waits_[unit].seconds += seconds;
+  if (late) gather_waits_[unit].late_seconds += seconds;
 }
 
 /// Begins to gather the units that come after `unit` in the last forward, or before it.
@@ -285,11 +292,47 @@ void ShardedModel::reduce(uint32_t index) {
   }
   // With several backwards in a step the times are those of the last.
   const size_t number = std::min(reductions_++, units_.size() - 1);
+  reduced_units_.resize(number);
+  reduced_units_.push_back(index);
   times_.bucket_ready(number, gradients.bytes());
   times_.bucket_launched(number);
   Work work = gradients.reduce(sum_groups(), last_row_, last_joins_);
   in_flight_.push_back({index, work, last_backward_});
   times_.bucket_under_way(number, std::move(work));
+}
+
+void ShardedModel::communicate(int64_t passes) {
+  begin_step();
+  auto told = std::exchange(on_reduced_, {});
+  const bool twice = options_.strategy == ShardStrategy::kFullShard ||
+                     options_.strategy == ShardStrategy::kHybridShard;
+  if (options_.tree_leaves > 0) last_row_ = std::ssize(subtrees(options_.leaves)) - 1;
+  const int64_t gathers = gathers_each_pass() ? passes : 1, sums = accumulates() ? 1 : passes;
+  for (int64_t pass = 0; pass < std::max(gathers, sums); ++pass) {
+    for (int64_t i = 0; pass < gathers && i < (twice ? 2 : 1); ++i) {
+      for (const auto& unit : units_) {
+        const bool stays = i == 1 && unit == units_[kRoot];
+        if (stays) continue;
+        unit->values.mark_changed();
+        unit->values.start_gather(*gathers_);
+        unit->values.finish_gather();
+        if (i == 1 || !twice || unit != units_[kRoot]) unit->values.release();
+      }
+    }
+    units_[kRoot]->values.release();
+    if (pass >= sums) continue;
+    reductions_ = 0;
+    last_backward_ = pass + 1 == sums;
+    for (uint32_t i = 0; i < units_.size(); ++i) {
+      if (units_[i]->gradients.trained() == 0) continue;
+      units_[i]->gradients.prepare_zeros();
+      reduce(i);
+    }
+  }
+  in_flight_.clear();
+  for (const auto& unit : units_) unit->gradients.begin_replica_sums(sum_groups());
+  begin_step();
+  on_reduced_ = std::move(told);
 }
 
 void ShardedModel::reduce_complete(uint32_t index) {

@@ -83,6 +83,12 @@ void UnitGradients::prepare() {
   if (trained_count_ > 0 && needs_places_) place();
 }
 
+void UnitGradients::prepare_zeros() {
+  const NoGradGuard no_grad;
+  prepare();
+  arena_.zero_();
+}
+
 void UnitGradients::begin_backward() {
   prepare();
   missing_ = trained_count_;

@@ -57,6 +57,8 @@ class UnitGradients {
   void begin_leaf(int64_t row);
   /// Gives the gradients places in the arena, unless they have them.
   void prepare();
+  /// Does that, and makes all gradients zero.
+  void prepare_zeros();
   /// A backward is about to compute gradients, each once.
   void begin_backward();
   /// Counts a gradient; true for the last of this backward. Throws AutogradError for one that comes

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,6 +28,7 @@
 #include "launcher/ranks.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
+#include "train/gradient_options.h"
 #include "train/report/overlap_report.h"
 #include "train/report/step_overlap.h"
 #include "train/trainer.h"
@@ -64,7 +66,10 @@ std::vector<StepOverlap> timed_steps(train::Trainer& trainer, ProcessGroup& grou
     trainer.step();
     stream.synchronize();
     const double seconds = seconds_between(start, Clock::now());
-    all.push_back(train::overlap_of_step(trainer.reducer()->times(), seconds));
+    all.push_back(trainer.sharded() != nullptr
+                      ? train::overlap_of_step(trainer.sharded()->times(), seconds,
+                                               trainer.sharded()->gather_waits())
+                      : train::overlap_of_step(trainer.reducer()->times(), seconds));
   }
   return all;
 }
@@ -79,17 +84,8 @@ struct Communication {
   double machine_cpu = 0;  ///< CPU seconds of all processes and the kernel on this machine
 };
 
-/// Measures the communication of all buckets, one after the other, without computation.
-Communication communicate(ProcessGroup& group, Device device, const std::vector<int64_t>& bytes,
-                          int64_t times) {
-  std::vector<Tensor> buckets;
-  for (const int64_t each : bytes) buckets.push_back(zeros({each / 4}, {DType::kF32, device}));
-  const auto run = [&] {
-    std::vector<dist::Work> works;
-    for (const Tensor& each : buckets) works.push_back(group.all_reduce(each));
-    for (const dist::Work& work : works) work.wait();
-    current_stream(device).synchronize();
-  };
+/// Measures `run`, the communication of a step without its computation.
+Communication measure_alone(ProcessGroup& group, int64_t times, const std::function<void()>& run) {
   run();
   std::vector<double> seconds;
   double busy = 0;
@@ -102,6 +98,19 @@ Communication communicate(ProcessGroup& group, Device device, const std::vector<
     busy += busy_seconds() - before;
   }
   return {largest(group, train::median(seconds)), busy / static_cast<double>(times)};
+}
+
+/// Measures the communication of all buckets, one after the other.
+Communication communicate(ProcessGroup& group, Device device, const std::vector<int64_t>& bytes,
+                          int64_t times) {
+  std::vector<Tensor> buckets;
+  for (const int64_t each : bytes) buckets.push_back(zeros({each / 4}, {DType::kF32, device}));
+  return measure_alone(group, times, [&] {
+    std::vector<dist::Work> works;
+    for (const Tensor& each : buckets) works.push_back(group.all_reduce(each));
+    for (const dist::Work& work : works) work.wait();
+    current_stream(device).synchronize();
+  });
 }
 
 int ranks_on_this_machine(ProcessGroup& group) {
@@ -120,12 +129,27 @@ struct Report {
   double best = 0;
 };
 
-Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std::string name) {
+/// Adds what both ways of measuring say.
+void finish(Report& report) {
+  train::OverlapReport& overlap = report.overlap;
+  if (report.best > overlap.step.seconds) {
+    overlap.contradiction = fmt::format(
+        "the best schedule ({:.1f} ms) is above the step ({:.1f} ms): computation ({:.1f} ms) and "
+        "communication ({:.1f} ms) were timed at other moments, when this machine was slower. "
+        "Measure again, with more --steps or fewer other programs.",
+        report.best * 1e3, overlap.step.seconds * 1e3, report.compute.seconds * 1e3,
+        report.communication * 1e3);
+  }
+  overlap.more = {{"compute_ms", report.compute.seconds * 1e3},
+                  {"comm_ms", report.communication * 1e3},
+                  {"comm_cpu_ms", report.stolen_cpu * 1e3},
+                  {"best_schedule_ms", report.best * 1e3}};
+}
+
+Report measure_copies(const config::RunConfig& config, ProcessGroup& group, int64_t steps) {
+  const train::StepShare share = train::share_of_step(config.train(), &group);
+  train::Trainer trainer = train::Trainer::create(config, train::build_task(config, share), &group);
   Report report;
-  LS_CHECK(trainer.reducer() != nullptr, ConfigError,
-           "[bench overlap] parallel.strategy: expected DDP, whose sums are measured with and "
-           "without computation. Train with the other strategies: overlap.json is in the run's "
-           "directory.");
   // Warms up: trains until the reducer has settled on the order and sizes of buckets.
   while (!trainer.reducer()->is_settled()) trainer.step();
   trainer.step();
@@ -136,7 +160,7 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
   const Device device = trainer.device();
   const Communication communication = communicate(group, device, bytes, steps);
   train::OverlapReport& overlap = report.overlap;
-  overlap = train::overlap_report(group, timed_steps(trainer, group, steps), std::move(name));
+  overlap = train::overlap_report(group, timed_steps(trainer, group, steps), config.name());
   overlap.contents = trainer.reducer()->contents();
   overlap.alone_from = "measured: the bucket's share of all transfers without computation";
   overlap.sizes = train::sizes_of_buckets(*trainer.reducer());
@@ -159,19 +183,60 @@ Report measure(train::Trainer& trainer, ProcessGroup& group, int64_t steps, std:
                                      .backward_end = report.compute.backward_end,
                                      .tail = report.compute.seconds - report.compute.backward_end},
                                     link);
-  if (report.best > overlap.step.seconds) {
-    overlap.contradiction = fmt::format(
-        "the best schedule ({:.1f} ms) is above the step ({:.1f} ms): computation ({:.1f} ms) and "
-        "communication ({:.1f} ms) were timed at other moments, when this machine was slower. "
-        "Measure again, with more --steps or fewer other programs.",
-        report.best * 1e3, overlap.step.seconds * 1e3, report.compute.seconds * 1e3,
-        report.communication * 1e3);
-  }
-  overlap.more = {{"compute_ms", report.compute.seconds * 1e3},
-                  {"comm_ms", report.communication * 1e3},
-                  {"comm_cpu_ms", report.stolen_cpu * 1e3},
-                  {"best_schedule_ms", report.best * 1e3}};
+  finish(report);
   return report;
+}
+
+/// Of steps without communication: those of a copy of the whole model, which does the same work.
+StepOverlap compute_alone(const config::RunConfig& config, ProcessGroup& group, int64_t steps) {
+  config::RunConfig whole = config;
+  whole.mutable_parallel()->set_strategy(config::ParallelConfig::DDP);
+  whole.mutable_parallel()->set_shard_size(0);
+  const train::StepShare share = train::share_of_step(whole.train(), &group);
+  train::Trainer trainer = train::Trainer::create(whole, train::build_task(whole, share), &group);
+  while (!trainer.reducer()->is_settled()) trainer.step();
+  trainer.reducer()->set_communication(false);
+  return latest_of_ranks(group, train::median_step(timed_steps(trainer, group, steps)));
+}
+
+Report measure_sharded(const config::RunConfig& config, ProcessGroup& group, int64_t steps) {
+  Report report;
+  report.compute = compute_alone(config, group, steps);
+  const train::StepShare share = train::share_of_step(config.train(), &group);
+  train::Trainer trainer = train::Trainer::create(config, train::build_task(config, share), &group);
+  for (int i = 0; i < 2; ++i) trainer.step();
+  dist::ShardedModel& sharded = *trainer.sharded();
+  const Communication communication = measure_alone(group, steps, [&] {
+    sharded.communicate(share.micro_batches);
+    current_stream(trainer.device()).synchronize();
+  });
+  train::OverlapReport& overlap = report.overlap;
+  overlap = train::overlap_report(group, timed_steps(trainer, group, steps), config.name());
+  add_units(overlap, sharded);
+  overlap.alone_from = "estimated: the unit's share of all communication without computation";
+  overlap.alone.clear();
+  for (const int64_t each : overlap.step.bytes) {
+    overlap.alone.emplace_back(communication.seconds * static_cast<double>(each) /
+                               static_cast<double>(overlap.bytes()));
+  }
+  report.communication = communication.seconds;
+  report.stolen_cpu = largest(group, communication.machine_cpu / ranks_on_this_machine(group));
+  // Neither can be shorter, however well one hides behind the other.
+  report.best = std::max(report.compute.seconds, report.communication);
+  finish(report);
+  return report;
+}
+
+void print_gathers(const train::OverlapReport& overlap) {
+  if (overlap.units.empty()) return;
+  const StepOverlap& step = overlap.step;
+  fmt::print("{:.1f} ms of waiting for parameters\n", step.gathers() * 1e3);
+  fmt::print("{:>6} {:>10} {:>9} {:>9}  {}\n", "unit", "bytes", "waited", "late", "module");
+  for (size_t u = 0; u < step.gather_wait.size(); ++u) {
+    fmt::print("{:>6} {:>10} {:>9.1f} {:>9.1f}  {}\n", u + 1, overlap.unit_bytes[u],
+               step.gather_wait[u] * 1e3, step.gather_late[u] * 1e3,
+               overlap.units[u].empty() ? "what is outside of blocks" : overlap.units[u]);
+  }
 }
 
 void print_table(const Report& report) {
@@ -199,17 +264,18 @@ void print_table(const Report& report) {
 }
 
 void run_rank(const Options& options, const config::RunConfig& config, ProcessGroup& group) {
-  const train::StepShare share = train::share_of_step(config.train(), &group);
-  train::Trainer trainer = train::Trainer::create(config, train::build_task(config, share), &group);
-  const Report report = measure(trainer, group, options.steps, config.name());
+  const Report report = train::is_sharded(config, &group)
+                            ? measure_sharded(config, group, options.steps)
+                            : measure_copies(config, group, options.steps);
   if (group.rank() != 0) return;
   if (options.json) {
     fmt::print("{}\n", overlap_json(report.overlap));
   } else {
     print_table(report);
+    print_gathers(report.overlap);
   }
   if (!options.svg.empty()) {
-    write_picture(options.svg, train::overlap_chart(overlap_timeline(report.overlap)), "bench");
+    write_text(options.svg, train::overlap_chart(overlap_timeline(report.overlap)));
   }
 }
 

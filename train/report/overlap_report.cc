@@ -60,23 +60,25 @@ std::pair<size_t, int> choose_step(dist::ProcessGroup& group, std::span<const St
 /// The times of a step and the transfers alone as numbers, and back.
 std::vector<double> packed(const StepOverlap& step, std::span<const double> alone) {
   std::vector<double> values = {step.seconds, step.backward_end, step.exposed};
-  for (const auto* list : {&step.ready, &step.launched, &step.done}) {
+  for (const auto* list :
+       {&step.ready, &step.launched, &step.done, &step.gather_wait, &step.gather_late}) {
     values.insert(values.end(), list->begin(), list->end());
   }
   values.insert(values.end(), alone.begin(), alone.end());
   return values;
 }
 
+/// `report.step` has the right numbers of buckets and units.
 void unpack(std::span<const double> values, OverlapReport& report) {
   StepOverlap& step = report.step;
-  const size_t buckets = step.bytes.size();
   step.seconds = values[0];
   step.backward_end = values[1];
   step.exposed = values[2];
   values = values.subspan(3);
-  for (auto* list : {&step.ready, &step.launched, &step.done}) {
-    list->assign(values.begin(), values.begin() + static_cast<ptrdiff_t>(buckets));
-    values = values.subspan(buckets);
+  for (auto* list :
+       {&step.ready, &step.launched, &step.done, &step.gather_wait, &step.gather_late}) {
+    std::copy_n(values.begin(), list->size(), list->begin());
+    values = values.subspan(list->size());
   }
   for (const double seconds : values) {
     report.alone.push_back(std::isfinite(seconds) ? std::optional(seconds) : std::nullopt);
@@ -138,6 +140,15 @@ std::vector<dist::Exposure> OverlapReport::causes() const {
   return result;
 }
 
+void add_units(OverlapReport& report, const dist::ShardedModel& sharded) {
+  for (size_t unit = 0; unit < sharded.unit_count(); ++unit) {
+    report.units.push_back(sharded.unit_name(unit));
+    report.unit_bytes.push_back(sharded.unit_bytes(unit));
+  }
+  report.unit_of_bucket = sharded.reduced_units();
+  report.sizes = fmt::format("{} units of a sharded model", report.units.size());
+}
+
 std::string sizes_of_buckets(const dist::Reducer& reducer) {
   if (reducer.choice()) return "chosen: " + dist::describe(*reducer.choice());
   return fmt::format("{} buckets of sizes as configured", reducer.plan().buckets.size());
@@ -153,7 +164,7 @@ OverlapReport overlap_report(dist::ProcessGroup& group, std::span<const StepOver
   const auto [index, rank] = choose_step(group, steps);
   const StepOverlap& own = steps[index];
   report.rank = rank;
-  report.step.bytes = own.bytes;
+  report.step = own;
   const std::vector<double> alone = fastest_transfers(group, steps);
   const auto by_rank = dist::all_gather_values(group, packed(own, alone));
   unpack(by_rank[static_cast<size_t>(rank)], report);
@@ -165,6 +176,13 @@ OverlapReport overlap_report(dist::ProcessGroup& group, std::span<const StepOver
   }
   report.alone_from = "estimated: the bucket's fastest transfer in these steps";
   return report;
+}
+
+const char* cause_of_gather(const OverlapReport& report, size_t unit) {
+  constexpr double kNoWait = 50e-6;  // waiting of less than this is the cost of asking
+  const double wait = report.step.gather_wait[unit];
+  if (wait < kNoWait) return "hidden";
+  return report.step.gather_late[unit] > wait / 2 ? "begun when it was needed" : "slow link";
 }
 
 std::string cause_text(const OverlapReport& report, size_t bucket) {
@@ -258,6 +276,16 @@ std::string overlap_json(const OverlapReport& report) {
     bucket["alone_ms"] = ms_or_null(report.alone[b]);
     bucket["exposed_ms"] = waits[b] * 1e3;
     bucket["cause"] = dist::name(causes[b]);
+    if (b < report.unit_of_bucket.size()) bucket["unit"] = report.units[report.unit_of_bucket[b]];
+  }
+  if (report.units.empty()) return json.dump();
+  json["gather_wait_ms"] = step.gathers() * 1e3;
+  OrderedJson& gathers = json["gathers"] = OrderedJson::array();
+  for (size_t unit = 0; unit < step.gather_wait.size(); ++unit) {
+    gathers.push_back({{"unit", report.units[unit]},
+                       {"bytes", report.unit_bytes[unit]},
+                       {"exposed_ms", step.gather_wait[unit] * 1e3},
+                       {"cause", cause_of_gather(report, unit)}});
   }
   return json.dump();
 }

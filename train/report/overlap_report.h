@@ -10,6 +10,7 @@
 #include "dist/ddp/bucket_plan.h"
 #include "dist/ddp/overlap.h"
 #include "dist/ddp/reducer.h"
+#include "dist/fsdp/sharded_model.h"
 #include "dist/group/process_group.h"
 #include "train/report/overlap_chart.h"
 #include "train/report/step_overlap.h"
@@ -32,6 +33,12 @@ struct OverlapReport {
   std::vector<std::optional<double>> alone;
   std::vector<dist::BucketContent> contents;  ///< empty if not known
 
+  // Of a sharded model: paths of the modules of its units, empty for the root, and the bytes of
+  // their parameters; and by bucket the index of its unit.
+  std::vector<std::string> units;
+  std::vector<int64_t> unit_bytes;
+  std::vector<uint32_t> unit_of_bucket;
+
   std::string alone_from;  ///< source of `alone`: measured without computation, or estimated
   std::string sizes;       ///< bucket sizes and whether they were chosen or configured
   /// Why figures of this report contradict each other; empty if they do not.
@@ -50,6 +57,9 @@ struct OverlapReport {
   std::vector<dist::Exposure> causes() const;
 };
 
+/// Adds the units of a sharded model to a report of its steps.
+void add_units(OverlapReport& report, const dist::ShardedModel& sharded);
+
 /// Returns "chosen: 7 buckets of up to 2.5 MiB, ..." or "7 buckets of sizes as configured".
 std::string sizes_of_buckets(const dist::Reducer& reducer);
 
@@ -60,6 +70,8 @@ std::string sizes_of_buckets(const dist::Reducer& reducer);
 OverlapReport overlap_report(dist::ProcessGroup& group, std::span<const StepOverlap> steps,
                              std::string name);
 
+/// Returns "slow link": why unit `unit` of a sharded model was waited for.
+const char* cause_of_gather(const OverlapReport& report, size_t unit);
 /// Returns "slow rank (rank 2 was ready last)": why `bucket` was exposed.
 std::string cause_text(const OverlapReport& report, size_t bucket);
 /// Summary for the terminal, at most two lines.
@@ -70,7 +82,8 @@ OverlapTimeline overlap_timeline(const OverlapReport& report);
 /// the gaps), `more`, step_ms, backward_ms, exposed_comm_ms, contradiction if there is one, sizes,
 /// alone_from, and buckets: first and last parameter, gradient_bytes, bytes, ready_ms, all_ready_ms
 /// (on the last rank), last_rank, launched_ms, done_ms, alone_ms (null where not measured),
-/// exposed_ms, cause.
+/// exposed_ms, cause. Of a sharded model also the unit of each bucket, gather_wait_ms, and
+/// "gathers" by unit: unit, bytes, exposed_ms (how long its parameters were waited for), cause.
 std::string overlap_json(const OverlapReport& report);
 
 }  // namespace lockstep::train

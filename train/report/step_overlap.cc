@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "core/base/check.h"
@@ -39,6 +40,20 @@ StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds) {
   return step;
 }
 
+StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds,
+                            std::span<const dist::GatherWait> waits) {
+  StepOverlap step = overlap_of_step(times, seconds);
+  for (const dist::GatherWait& each : waits) {
+    step.gather_wait.push_back(each.seconds);
+    step.gather_late.push_back(each.late_seconds);
+  }
+  return step;
+}
+
+double StepOverlap::gathers() const {
+  return std::accumulate(gather_wait.begin(), gather_wait.end(), 0.0);
+}
+
 StepOverlap median_step(std::span<const StepOverlap> steps) {
   LS_ASSERT(!steps.empty());
   const auto over_steps = [&](const auto& figure) {
@@ -56,12 +71,19 @@ StepOverlap median_step(std::span<const StepOverlap> steps) {
     result.launched.push_back(over_steps([b](const StepOverlap& s) { return s.launched[b]; }));
     result.done.push_back(over_steps([b](const StepOverlap& s) { return s.done[b]; }));
   }
+  for (size_t u = 0; u < steps[0].gather_wait.size(); ++u) {
+    result.gather_wait.push_back(
+        over_steps([u](const StepOverlap& s) { return s.gather_wait[u]; }));
+    result.gather_late.push_back(
+        over_steps([u](const StepOverlap& s) { return s.gather_late[u]; }));
+  }
   return result;
 }
 
 StepOverlap latest_of_ranks(dist::ProcessGroup& group, StepOverlap step) {
   std::vector<double> values = {step.seconds, step.backward_end, step.exposed};
-  const auto lists = {&step.ready, &step.launched, &step.done};
+  const auto lists = {&step.ready, &step.launched, &step.done, &step.gather_wait,
+                      &step.gather_late};
   for (auto* const list : lists) values.insert(values.end(), list->begin(), list->end());
   dist::largest_of(group, values);
   step.seconds = values[0];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dist/ddp/step_times.h"
+#include "dist/fsdp/sharded_model.h"
 #include "dist/group/process_group.h"
 
 namespace lockstep::train {
@@ -21,6 +22,12 @@ struct StepOverlap {
   // By bucket, in the order of the plan.
   std::vector<int64_t> bytes;
   std::vector<double> ready, launched, done;
+  // By unit of a sharded model: seconds of waiting for its parameters, in all and for gathers that
+  // were begun when they were needed. Empty otherwise.
+  std::vector<double> gather_wait, gather_late;
+
+  /// Time spent waiting for parameters, of all units.
+  double gathers() const;
 };
 
 /// The median; for an even number of values the upper of the two middle ones. Needs at least one.
@@ -28,6 +35,10 @@ double median(std::vector<double> values);
 
 /// The times of a step that took `seconds`.
 StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds);
+
+/// The same with the waiting for parameters.
+StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds,
+                            std::span<const dist::GatherWait> waits);
 
 /// The median of each time separately. Needs at least one step; all must have the same buckets.
 StepOverlap median_step(std::span<const StepOverlap> steps);

@@ -93,6 +93,7 @@ std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
   if (group_ == nullptr || steps.empty()) return std::nullopt;
   agree({Act::kOverlap});
   OverlapReport report = overlap_report(*group_, steps, name);
+  if (trainer.sharded() != nullptr) add_units(report, *trainer.sharded());
   if (trainer.reducer() != nullptr) {
     report.sizes = sizes_of_buckets(*trainer.reducer());
     // The plan may have changed since the last of these steps.

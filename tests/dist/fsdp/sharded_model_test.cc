@@ -184,6 +184,28 @@ TEST(ShardedModel, AMatrixThatIsGatheredAsACastIsNamedWhereItIsReadOtherwise) {
   });
 }
 
+TEST(ShardedModel, CommunicationAloneChangesNothing) {
+  for (const ShardStrategy strategy :
+       {ShardStrategy::kFullShard, ShardStrategy::kShardGradOp, ShardStrategy::kShardOptimizer,
+        ShardStrategy::kHybridShard}) {
+    all_ranks(4, [&](ProcessGroup& group) {
+      const int size = strategy == ShardStrategy::kHybridShard ? 2 : 0;
+      SmallNet quiet, busy;
+      const auto expected = fully_shard(quiet, group, {.strategy = strategy, .shard_size = size});
+      const auto sharded = fully_shard(busy, group, {.strategy = strategy, .shard_size = size});
+      for (int step = 0; step < 2; ++step) {
+        sharded->communicate(2);
+        run_step(*expected, quiet, 4 * step + group.rank());
+        run_step(*sharded, busy, 4 * step + group.rank());
+        EXPECT_EQ(whole_gradients(*sharded), whole_gradients(*expected));
+        EXPECT_EQ(sharded->reduced_units().size(), sharded->unit_count());
+        descend(*expected);
+        descend(*sharded);
+      }
+    });
+  }
+}
+
 TEST(ShardedModel, ReplicasThatDoNotDivideTheRanksAreRefused) {
   const auto errors = run_thread_ranks(3, [](ProcessGroup& group) {
     SmallNet net;

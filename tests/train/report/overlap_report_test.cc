@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -196,6 +197,38 @@ TEST(OverlapReport, TheTimelineHasTheStepsOwnTimes) {
   EXPECT_EQ(timeline.buckets[1].begin, 875) << "all ranks have it, and the link is free";
   EXPECT_EQ(timeline.buckets[1].done, 1250);
   EXPECT_EQ(timeline.buckets[1].exposed, 250);
+}
+
+TEST(OverlapReport, JsonSaysHowLongEachUnitOfAShardedModelWasWaitedForAndWhy) {
+  OverlapReport report = report_of_two(0);
+  report.units = {"", "h.0", "h.1"};
+  report.unit_bytes = {100, 200, 300};
+  report.unit_of_bucket = {2, 0};
+  report.step.gather_wait = {0.25, 0.125, 0};
+  report.step.gather_late = {0.25, 0, 0};
+  const auto json = nlohmann::json::parse(overlap_json(report));
+  EXPECT_EQ(json["gather_wait_ms"], 375);
+  EXPECT_EQ(json["exposed_comm_ms"], 250) << "of gradients";
+  EXPECT_EQ(json["buckets"][0]["unit"], "h.1");
+  ASSERT_EQ(json["gathers"].size(), 3U);
+  EXPECT_EQ(json["gathers"][0]["cause"], "begun when it was needed");
+  EXPECT_EQ(json["gathers"][1]["cause"], "slow link");
+  EXPECT_EQ(json["gathers"][1]["exposed_ms"], 125);
+  EXPECT_EQ(json["gathers"][1]["bytes"], 200);
+  EXPECT_EQ(json["gathers"][2]["cause"], "hidden");
+}
+
+TEST(OverlapReport, OfAShardedRunNamesItsUnits) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config =
+      tiny_run(folder, "train { steps: 2 } parallel { strategy: FULL_SHARD }");
+  rethrow_first(run_on_ranks(config, folder, 2));
+  std::ifstream file(folder / "run/overlap.json");
+  const auto json = nlohmann::json::parse(file);
+  ASSERT_EQ(json["buckets"].size(), 3U);
+  EXPECT_EQ(json["buckets"][0]["unit"], "h.1");
+  EXPECT_EQ(json["buckets"][2]["unit"], "");
+  EXPECT_EQ(json["gathers"].size(), 3U);
 }
 
 TEST(OverlapReport, IsNotWrittenForARankAlone) {
