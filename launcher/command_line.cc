@@ -312,6 +312,16 @@ void CommandLine::version(const std::string& text) const {
   app_->set_version_flag("--version", text);
 }
 
+void CommandLine::before_usage_error(std::function<void()> function) {
+  before_usage_error_ = std::move(function);
+}
+
+int CommandLine::refuse(const std::string& problem) {
+  if (before_usage_error_) before_usage_error_();
+  app_->exit(CLI::ValidationError(problem));
+  return kUsage;
+}
+
 std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
   try {
     std::vector<std::string> words = with_dashes(*app_, {argv + std::min(argc, 1), argv + argc});
@@ -323,14 +333,11 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
     const bool is_word = dynamic_cast<const CLI::ExtrasError*>(&end) != nullptr ||
                          dynamic_cast<const CLI::RequiredError*>(&end) != nullptr;
     const std::string problem = is_word ? wrong_word(*app_) : "";
-    if (!problem.empty()) {
-      app_->exit(CLI::ValidationError(problem));
-      return kUsage;
-    }
+    if (!problem.empty()) return refuse(problem);
+    if (end.get_exit_code() != 0 && before_usage_error_) before_usage_error_();
     return app_->exit(end) == 0 ? kSuccess : kUsage;
   } catch (const UsageError& error) {
-    app_->exit(CLI::ValidationError(error.what()));
-    return kUsage;
+    return refuse(error.what());
   } catch (const ExitStatus& end) {
     return end.status();
   }

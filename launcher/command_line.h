@@ -138,6 +138,9 @@ class CommandLine : public Verb {
   /// Adds the flag --version, which prints `text`.
   void version(const std::string& text) const;
 
+  /// Sets a function that is called before a usage error is printed.
+  void before_usage_error(std::function<void()> function);
+
   /// Reads the arguments after argv[0] into variables and runs the verb that they name. Options may
   /// be written with underscores for dashes. An unknown verb or option is answered with the nearest
   /// name and all names. Returns an
@@ -149,7 +152,10 @@ class CommandLine : public Verb {
  private:
   explicit CommandLine(std::unique_ptr<CLI::App> app);
 
+  int refuse(const std::string& problem);
+
   std::unique_ptr<CLI::App> owned_;
+  std::function<void()> before_usage_error_;
 };
 
 }  // namespace lockstep::launcher

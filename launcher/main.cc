@@ -15,6 +15,7 @@
 #include "dist/rendezvous/rank_list.h"
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
+#include "launcher/ranks.h"
 #include "launcher/standard_streams.h"
 #include "launcher/variables.h"
 #include "launcher/verbs.h"
@@ -27,7 +28,24 @@ bool is_launched() {
   return job != nullptr && *job != '\0';
 }
 
+/// Whether this process is a rank other than 0 of a job that mpirun or srun started.
+bool follows() noexcept {
+  try {
+    return lockstep::launcher::this_rank().rank > 0;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+/// Lets rank 0 report an error of the command line or the config first, which all ranks share as a
+/// rule: when it ends, mpirun ends the others, so that they need not say the same.
+void let_rank_0_report() {
+  constexpr std::chrono::seconds kMpirunEndsRanks(2);
+  if (!is_launched() && follows()) std::this_thread::sleep_for(kMpirunEndsRanks);
+}
+
 void report(const std::exception& error) {
+  if (dynamic_cast<const lockstep::ConfigError*>(&error) != nullptr) let_rank_0_report();
   const auto* common = dynamic_cast<const lockstep::dist::CommonMismatchError*>(&error);
   if (common != nullptr && !is_launched()) {
     if (common->rank() != 0) return;
@@ -58,6 +76,7 @@ int main(int argc, char** argv) {
   CommandLine app("Lockstep trains neural networks: the same config gives the same bits.",
                   "lockstep");
   app.requires_verb();
+  app.before_usage_error(let_rank_0_report);
   app.version(LOCKSTEP_VERSION);
   add_train(app, {argv, argv + argc});
   // `launch` takes mpirun's options, which CommandLine cannot parse.

@@ -81,10 +81,11 @@ Ranks join_ranks(double silence_seconds) {
       config::values_alike_on_ranks(config::process_variables()),
       std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(silence_seconds)));
   ranks.group = dist::transport_group(ranks.communicator, "mpi");
-  LS_CHECK(ranks.group->size() == told.size && ranks.group->rank() == told.rank, ConfigError,
-           "[launch] {} of the ranks: expected what MPI says, rank {} of {}. Start the ranks with "
-           "`lockstep launch`, mpirun or srun.",
-           dist::to_string(told), ranks.group->rank(), ranks.group->size());
+  LS_CHECK(
+      ranks.group->size() == told.size && ranks.group->rank() == told.rank, ConfigError,
+      "[launch] {} of the ranks: expected what MPI says, rank {} of {}. Start the ranks with "
+      "`lockstep launch`, mpirun, or `srun --mpi=pmix`: without that option each rank is alone.",
+      dist::to_string(told), ranks.group->rank(), ranks.group->size());
   return ranks;
 }
 

@@ -43,22 +43,24 @@ double smallest_loss_scale(const config::RunConfig& config, const Task& task) {
 /// Seconds, and bytes that this rank sent to others, since it was made.
 class StepMeter {
  public:
-  explicit StepMeter(const dist::ProcessGroup* group)
-      : group_(group), start_(std::chrono::steady_clock::now()), sent_before_(bytes_sent()) {}
+  /// `sent_before`: what had been sent when the step began, if it began ahead of this.
+  StepMeter(const dist::ProcessGroup* group, std::optional<int64_t> sent_before)
+      : group_(group),
+        start_(std::chrono::steady_clock::now()),
+        sent_before_(sent_before ? *sent_before : bytes_sent()) {}
 
   void write_to(StepResult& result) const {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
     result.seconds = passed.count();
     if (sent_before_ >= 0) result.sent_bytes = bytes_sent() - sent_before_;
   }
-
- private:
   /// Negative where it is not known.
   int64_t bytes_sent() const {
     const std::optional<uint64_t> bytes = group_ == nullptr ? std::nullopt : group_->bytes_sent();
     return bytes ? static_cast<int64_t>(*bytes) : -1;
   }
 
+ private:
   const dist::ProcessGroup* group_;
   std::chrono::steady_clock::time_point start_;
   int64_t sent_before_;
@@ -171,7 +173,8 @@ Trainer::Trainer(dist::ProcessGroup* group, const Settings& settings, std::uniqu
 
 StepResult Trainer::step(bool another) {
   scatter_weights();
-  const StepMeter meter(group_);
+  // A step that was begun ahead sends from then on, once the one before it has sent all of its own.
+  const StepMeter meter(group_, begun_ ? std::optional(sent_by_last_step_) : std::nullopt);
   StepInFlight step = forward_and_backward();
   const Sums sums = sum_over_ranks(step);
   if (!early_update_) update(step, sums);
@@ -188,6 +191,7 @@ StepResult Trainer::step(bool another) {
   read(step);
   StepResult& result = step.result;
   meter.write_to(result);
+  sent_by_last_step_ = meter.bytes_sent();
   if (group_ != nullptr) {
     // A device has come past all gradients where the losses were read.
     const dist::StepTimes& times = kept ? *kept : sync_->times();

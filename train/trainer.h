@@ -273,6 +273,7 @@ class Trainer {
   StateFiles files_to_read_;
   RankStatistics statistics_;
   RecentOverlap overlap_;
+  int64_t sent_by_last_step_ = -1;     ///< bytes, when the last step had ended; -1: not known
   std::optional<StepInFlight> begun_;  ///< the next step, where it is
   Position position_;
   StopRequest stop_;

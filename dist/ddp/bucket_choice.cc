@@ -46,8 +46,9 @@ BucketLimits choose_limits(std::span<const PlannedParameter> parameters,
   double best_end = std::numeric_limits<double>::infinity();
   for (const int64_t bytes : candidates(wanted.bytes)) {
     for (const int64_t first : candidates(wanted.first_bytes)) {
-      if (first > bytes && wanted == BucketLimits()) continue;
-      const BucketLimits limits{.first_bytes = first, .bytes = bytes};
+      // A size that was not asked for is no larger than the others.
+      const BucketLimits limits{
+          .first_bytes = wanted.first_bytes > 0 ? first : std::min(first, bytes), .bytes = bytes};
       const double end =
           end_of_sums(plan_buckets(parameters, order, limits), parameters, times, link);
       if (end > best_end) continue;

@@ -18,8 +18,10 @@ struct Open {
 }  // namespace
 
 BucketLimits or_usual(const BucketLimits& wanted) {
-  return {.first_bytes = wanted.first_bytes > 0 ? wanted.first_bytes : kUsualLimits.first_bytes,
-          .bytes = wanted.bytes > 0 ? wanted.bytes : kUsualLimits.bytes};
+  const int64_t bytes = wanted.bytes > 0 ? wanted.bytes : kUsualLimits.bytes;
+  const int64_t first =
+      wanted.first_bytes > 0 ? wanted.first_bytes : std::min(kUsualLimits.first_bytes, bytes);
+  return {.first_bytes = first, .bytes = bytes};
 }
 
 BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
@@ -45,7 +47,9 @@ BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
     LS_ASSERT(plan.offsets[index] == -1);
     const auto arena = static_cast<size_t>(parameter.arena);
     Open& filling = open[arena];
-    const int64_t bytes = parameter.elements * parameter.element_bytes;
+    // With the gap behind it, which is reduced with it.
+    const int64_t bytes =
+        blocks_of(parameter.elements) * kGradientAlignment * parameter.element_bytes;
     const int64_t limit = plan.buckets.empty() ? limits.first_bytes : limits.bytes;
     if (!filling.bucket.parameters.empty() && filling.bytes + bytes > limit) close(filling);
     int64_t& end = plan.arena_elements[arena];

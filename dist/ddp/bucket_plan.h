@@ -21,7 +21,8 @@ struct BucketLimits {
 /// Limits used until the link and the times of gradients are measured, or if they never are.
 inline constexpr BucketLimits kUsualLimits{.first_bytes = int64_t{1} << 20,
                                            .bytes = int64_t{2} << 20};
-/// Returns `wanted` with `kUsualLimits` in place of limits of 0.
+/// Returns `wanted` with `kUsualLimits` in place of limits of 0; a first bucket that was not asked
+/// for is no larger than the others.
 BucketLimits or_usual(const BucketLimits& wanted);
 
 /// A parameter as a plan sees it.
@@ -62,7 +63,8 @@ inline int64_t blocks_of(int64_t elements) {
 
 /// Puts the parameters into buckets in the order `order`, in which their gradients become ready: a
 /// permutation of all. A bucket holds parameters of one arena and is closed before it would grow
-/// beyond its limit. Buckets come in the order in which they are complete.
+/// beyond its limit, gaps between its gradients included. Buckets come in the order in which they
+/// are complete.
 BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
                         std::span<const uint32_t> order, const BucketLimits& limits);
 

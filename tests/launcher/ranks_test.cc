@@ -117,6 +117,19 @@ TEST_F(RanksTest, ASingleRankOfTorchrunsVariablesNeedsNoMpi) {
   EXPECT_THAT(alone.errors, HasSubstr("mpirun"));
 }
 
+TEST_F(RanksTest, AnErrorThatAllShareIsToldOnce) {
+  put_config("run.txtpb");
+  const auto times = [](const std::string& text, const std::string& part) {
+    int found = 0;
+    for (size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++found;
+    return found;
+  };
+  const Result config = on_ranks(3, "exec \"$0\" train run.txtpb --set train.step=3");
+  EXPECT_EQ(times(config.errors, "train has no field"), 1) << config.errors;
+  const Result usage = on_ranks(3, "exec \"$0\" train run.txtpb --step 3");
+  EXPECT_EQ(times(usage.errors, "train has no option"), 1) << usage.errors;
+}
+
 TEST_F(RanksTest, MeasureEveryCollectiveAndFindNothingWrong) {
   const Result result =
       on_ranks(3, "exec \"$0\" bench collectives --op all -b 12 -e 1m -f 64 --seconds 0.01 --json");
@@ -128,6 +141,29 @@ TEST_F(RanksTest, MeasureEveryCollectiveAndFindNothingWrong) {
   EXPECT_THAT(result.output, HasSubstr("\"wrong\":0"));
   EXPECT_THAT(result.output, HasSubstr("\"busbw_gbs\":"));
   EXPECT_FALSE(std::regex_search(result.output, std::regex("\"wrong\":[1-9]")));
+}
+
+TEST_F(RanksTest, MeasureCollectivesByNcclTestsOptions) {
+  const Result table =
+      run("bench collectives --op all -b 1k -e 3k -i 1k -g 3 -n 4 -w 1 -c 2 -d int32 -o max -p 1");
+  ASSERT_EQ(table.status, 0) << table.errors;
+  EXPECT_THAT(table.output, HasSubstr("out of place"));
+  EXPECT_THAT(table.output, HasSubstr("# wrong elements: 0\n# average bus bandwidth: "));
+  EXPECT_TRUE(std::regex_search(table.output, std::regex("all_reduce +2048 +512 +max")));
+  // all_to_all has no form in place.
+  EXPECT_TRUE(std::regex_search(table.output, std::regex("all_to_all .* - +- +- +-\n")));
+  for (const char* reduction : {"sum", "prod", "min", "avg"}) {
+    const Result result =
+        run(fmt::format("bench collectives --op all_reduce,reduce,reduce_scatter -b 64 -e 64 -g 4 "
+                        "-n 2 -d double -o {} --json",
+                        reduction));
+    EXPECT_EQ(result.status, 0) << reduction << result.output;
+    EXPECT_THAT(result.output, HasSubstr("\"in_place\":false"));
+  }
+  EXPECT_EQ(run("bench collectives -b 2k -e 1k").status, 2);
+  EXPECT_EQ(run("bench collectives -i 1k -f 2").status, 2);
+  EXPECT_EQ(run("bench collectives -d int32 -o avg").status, 2);
+  EXPECT_EQ(run("bench collectives -f 1").status, 2);
 }
 
 }  // namespace

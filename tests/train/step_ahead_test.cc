@@ -55,6 +55,23 @@ std::string story(Trainer& trainer, int steps) {
   return text + state_on_cpu(trainer);
 }
 
+TEST(StepAhead, EveryStepCountsTheBytesThatItSends) {
+  const TemporaryDirectory folder;
+  const auto sent = trained_on_ranks(
+      tiny_run(folder, std::string(kOnHost) + "parallel { bucket_mib: 1 first_bucket_mib: 1 }"), 2,
+      [](Trainer& trainer) {
+        std::vector<int64_t> bytes;
+        for (int i = 0; i < 6; ++i) bytes.push_back(trainer.step(i < 5).sent_bytes);
+        return bytes;
+      });
+  // The gradients, and small numbers beside them; a message of the next step may come early.
+  const int64_t gradients = sent[0][0];
+  EXPECT_GT(gradients, 1000);
+  int64_t sum = 0;
+  for (const int64_t bytes : sent[0]) sum += bytes;
+  EXPECT_NEAR(static_cast<double>(sum) / static_cast<double>(6 * gradients), 1, 0.05);
+}
+
 TEST(StepAhead, ChangesNoBit) {
   const TemporaryDirectory folder;
   for (const std::string& change :

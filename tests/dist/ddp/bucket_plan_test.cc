@@ -32,14 +32,32 @@ TEST(BucketPlan, ParametersLieInTheGivenOrder) {
 }
 
 TEST(BucketPlan, TheFirstBucketIsSmallAndNoneGrowsBeyondItsLimit) {
-  const auto parameters = of_sizes({1000, 1000, 1000, 1000, 1000});
+  const auto parameters = of_sizes({4096, 4096, 4096, 4096, 4096});
   const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{4, 3, 2, 1, 0},
-                                       {.first_bytes = 4000, .bytes = 9000});
+                                       {.first_bytes = 16384, .bytes = 36000});
   ASSERT_EQ(plan.buckets.size(), 3u);
   EXPECT_THAT(plan.buckets[0].parameters, ElementsAre(4));
   EXPECT_THAT(plan.buckets[1].parameters, ElementsAre(3, 2));
   EXPECT_THAT(plan.buckets[2].parameters, ElementsAre(1, 0));
   EXPECT_THAT(plan.bucket_of, ElementsAre(2, 2, 1, 1, 0));
+}
+
+TEST(BucketPlan, GapsCountForTheLimit) {
+  // Each takes a whole block of 16 KiB in the arena.
+  const auto parameters = of_sizes({10, 10, 10, 10});
+  const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{0, 1, 2, 3},
+                                       {.first_bytes = 16384, .bytes = 32768});
+  ASSERT_EQ(plan.buckets.size(), 3u);
+  for (const Bucket& each : plan.buckets) EXPECT_LE(bucket_bytes(each, parameters), 32768);
+  EXPECT_EQ(bucket_bytes(plan.buckets[0], parameters), 16384);
+}
+
+TEST(BucketPlan, AFirstSizeThatIsNotGivenIsNoLargerThanTheOthers) {
+  EXPECT_EQ(or_usual({.first_bytes = 0, .bytes = 1000}),
+            (BucketLimits{.first_bytes = 1000, .bytes = 1000}));
+  EXPECT_EQ(or_usual({.first_bytes = 5000, .bytes = 1000}),
+            (BucketLimits{.first_bytes = 5000, .bytes = 1000}));
+  EXPECT_EQ(or_usual({}), kUsualLimits);
 }
 
 TEST(BucketPlan, AParameterLargerThanTheLimitHasABucketOfItsOwn) {
