@@ -164,6 +164,7 @@ Trainer::Trainer(dist::ProcessGroup* group, const Settings& settings, std::uniqu
 
 StepResult Trainer::step(bool another) {
   scatter_weights();
+  collected_.reset();
   const StepMeter meter(group_);
   StepInFlight step = forward_and_backward();
   const Sums sums = sum_over_ranks(step);

@@ -235,6 +235,13 @@ class Trainer {
   double learning_rate();
   /// Lists this rank's parts of the optimizer's state of one name. The model must be sharded.
   std::vector<Tensor> parts_of_state(size_t name) const;
+  /// What `collect_state` chooses from, listed once for all of its calls between two steps.
+  struct CollectedState {
+    std::vector<nn::StoredParameter> weights;
+    std::vector<nn::StoredParameter> optimizer;  ///< of a model that is not sharded
+    std::vector<std::vector<Tensor>> parts;      ///< of a sharded one, by name of the state
+  };
+  const CollectedState& collected_state();
   /// Why a step is not finite. Leaves everything as it was.
   std::string find_non_finite(const StepInFlight& step);
 
@@ -250,6 +257,7 @@ class Trainer {
   std::unique_ptr<dist::GradientSync> sync_;   ///< sums the gradients
   /// The state of a sharded model's optimizer, to be distributed.
   std::vector<nn::StoredParameter> whole_state_;
+  std::optional<CollectedState> collected_;  ///< from the first `collect_state` to the next step
   RankStatistics statistics_;
   RecentOverlap overlap_;
   std::optional<StepInFlight> begun_;  ///< the next step, where it is
