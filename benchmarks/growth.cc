@@ -109,8 +109,10 @@ int run(int argc, char** argv) {
 
   Report report{json ? stderr : stdout, {}};
   bool good = true;
-  for (const GrowthCase& each : growth::data_cases()) {
-    if (each.name.starts_with(only)) good = run_case(each, rounds, report) && good;
+  for (const auto cases : {growth::data_cases, growth::tensor_cases}) {
+    for (const GrowthCase& each : cases()) {
+      if (each.name.starts_with(only)) good = run_case(each, rounds, report) && good;
+    }
   }
   if (json) fmt::print("{}\n", report.figures.dump());
   return good ? 0 : 1;

@@ -1,6 +1,7 @@
 #include "nn/module.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
@@ -9,26 +10,29 @@
 
 namespace lockstep::nn {
 
-void Module::collect(Tensors Module::*own, const std::string& prefix, Tensors& found) const {
-  for (const NamedParameter& tensor : this->*own) {
-    const bool tied = std::any_of(found.begin(), found.end(), [&](const NamedParameter& other) {
-      return other.tensor.is_same(tensor.tensor);
-    });
-    if (!tied) found.push_back({prefix + tensor.name, tensor.tensor});
+struct Module::Collection {
+  Tensors tensors;
+  std::unordered_set<const TensorImpl*> known;  ///< those of `tensors`
+};
+
+void Module::collect(Tensors Module::*own, const std::string& prefix, Collection& found) const {
+  for (const NamedParameter& each : this->*own) {
+    const bool is_new = found.known.insert(each.tensor.impl()).second;
+    if (is_new) found.tensors.push_back({prefix + each.name, each.tensor});
   }
   for (const Child& child : children_) child.module->collect(own, prefix + child.name + ".", found);
 }
 
 std::vector<NamedParameter> Module::named_parameters() const {
-  Tensors found;
+  Collection found;
   collect(&Module::own_parameters_, "", found);
-  return found;
+  return std::move(found.tensors);
 }
 
 std::vector<NamedParameter> Module::named_buffers() const {
-  Tensors found;
+  Collection found;
   collect(&Module::own_buffers_, "", found);
-  return found;
+  return std::move(found.tensors);
 }
 
 std::vector<Tensor> Module::parameters() const {

@@ -120,8 +120,9 @@ class Module {
   /// The hooks, which are made when the first is added.
   ForwardHooks& hooks() const;
   const DeferredValues* find_deferred(const Tensor& parameter) const;
+  struct Collection;
   /// Adds the tensors of member `own` of this module and of all modules below to `found`.
-  void collect(Tensors Module::*own, const std::string& prefix, Tensors& found) const;
+  void collect(Tensors Module::*own, const std::string& prefix, Collection& found) const;
   /// Prepends `prefix` to the paths of this module and of all modules below.
   void move_under(const std::string& prefix);
 

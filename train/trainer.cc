@@ -173,6 +173,7 @@ Trainer::Trainer(dist::ProcessGroup* group, const Settings& settings, std::uniqu
 
 StepResult Trainer::step(bool another) {
   scatter_weights();
+  collected_.reset();
   // A step that was begun ahead sends from then on, once the one before it has sent all of its own.
   const StepMeter meter(group_, begun_ ? std::optional(sent_by_last_step_) : std::nullopt);
   StepInFlight step = forward_and_backward();

@@ -255,6 +255,13 @@ class Trainer {
   std::vector<Tensor> parts_of_state(size_t name) const;
   void read_weights(const std::filesystem::path& path);
   void read_optimizer_state(const std::filesystem::path& path);
+  /// What `collect_state` chooses from, listed once for all of its calls between two steps.
+  struct CollectedState {
+    std::vector<nn::StoredParameter> weights;
+    std::vector<nn::StoredParameter> optimizer;  ///< of a model that is not sharded
+    std::vector<std::vector<Tensor>> parts;      ///< of a sharded one, by name of the state
+  };
+  const CollectedState& collected_state();
   /// Why a step is not finite. Leaves everything as it was.
   std::string find_non_finite(const StepInFlight& step);
   /// The same for a step whose gradients were updated by as they came. The same on all ranks.
@@ -271,6 +278,7 @@ class Trainer {
   dist::ShardedModel* sharded_;                ///< sync_, or null
   std::unique_ptr<dist::GradientSync> sync_;   ///< sums the gradients
   StateFiles files_to_read_;
+  std::optional<CollectedState> collected_;  ///< from the first `collect_state` to the next step
   RankStatistics statistics_;
   RecentOverlap overlap_;
   int64_t sent_by_last_step_ = -1;     ///< bytes, when the last step had ended; -1: not known

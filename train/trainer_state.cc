@@ -41,16 +41,31 @@ std::vector<Tensor> Trainer::parts_of_state(size_t name) const {
   return parts;
 }
 
+const Trainer::CollectedState& Trainer::collected_state() {
+  if (collected_) return *collected_;
+  collected_.emplace();
+  collected_->weights = task_->model().stored_parameters();
+  if (sharded_ == nullptr) {
+    collected_->optimizer = optimizer_->state();
+  } else {
+    const size_t names = optimizer_->state_names().size();
+    for (size_t name = 0; name < names; ++name) {
+      collected_->parts.push_back(parts_of_state(name));
+    }
+  }
+  return *collected_;
+}
+
 Tensor Trainer::collect_state(size_t number) {
-  const std::vector<nn::StoredParameter> weights = task_->model().stored_parameters();
-  if (number < weights.size()) {
-    const Tensor& weight = weights[number].tensor;
+  const CollectedState& state = collected_state();
+  if (number < state.weights.size()) {
+    const Tensor& weight = state.weights[number].tensor;
     return sharded_ == nullptr ? weight : sharded_->collect(weight);
   }
-  number -= weights.size();
-  if (sharded_ == nullptr) return optimizer_->state()[number].tensor;
+  number -= state.weights.size();
+  if (sharded_ == nullptr) return state.optimizer[number].tensor;
   const size_t trained = sharded_->trained_count();
-  return sharded_->collect_parts(number % trained, parts_of_state(number / trained));
+  return sharded_->collect_parts(number % trained, state.parts[number / trained]);
 }
 
 void Trainer::read_later(const StateFiles& files) {
@@ -64,6 +79,7 @@ void Trainer::read_later(const StateFiles& files) {
 
 void Trainer::read_state(const StateFiles& files) {
   files_to_read_ = {};
+  collected_.reset();
   if (sharded_ == nullptr) return;
   const NoGradGuard no_grad;
   scatter_weights();

@@ -150,14 +150,15 @@ void ShardedModel::add_units(const ShardableModule& root,
   }
   const Tensor& first = root.parameters.front().tensor;
   device_ = first.device();
+  std::unordered_map<const TensorImpl*, std::string> names;
+  for (const NamedTensor& each : root.parameters) names.emplace(each.tensor.impl(), each.name);
   const auto full_name = [&](const Tensor& tensor) {
-    const auto found = std::ranges::find_if(
-        root.parameters, [&](const NamedTensor& each) { return each.tensor.is_same(tensor); });
-    LS_CHECK(found != root.parameters.end(), DistError,
+    const auto found = names.find(tensor.impl());
+    LS_CHECK(found != names.end(), DistError,
              "[fully_shard] a unit has a parameter {} that the module has not: expected units of "
              "the module itself.",
              to_string(tensor));
-    return found->name;
+    return found->second;
   };
 
   std::vector<std::pair<const ShardableModule*, std::vector<NamedTensor>>> lists(1);
@@ -228,6 +229,7 @@ void ShardedModel::watch(uint32_t unit, const ShardableModule& module) {
       [this, unit](std::span<const Tensor> outputs) { after_forward(unit, outputs); }));
   const std::vector<NamedTensor>& parameters = units_[unit]->values.parameters();
   for (uint32_t i = 0; i < parameters.size(); ++i) {
+    places_.emplace(parameters[i].tensor.impl(), Place{unit, i});
     if (!units_[unit]->gradients.is_trained(i)) continue;
     // Hooks of the accumulation node: hooks of the tensor would also run for grad().
     hooks_.push_back(register_prehook(*gradient_edge(parameters[i].tensor).node,
@@ -238,13 +240,8 @@ void ShardedModel::watch(uint32_t unit, const ShardableModule& module) {
 }
 
 std::optional<ShardedModel::Place> ShardedModel::find(const Tensor& parameter) const {
-  for (uint32_t unit = 0; unit < units_.size(); ++unit) {
-    const std::vector<NamedTensor>& own = units_[unit]->values.parameters();
-    for (uint32_t index = 0; index < own.size(); ++index) {
-      if (own[index].tensor.is_same(parameter)) return Place{unit, index};
-    }
-  }
-  return std::nullopt;
+  const auto found = places_.find(parameter.impl());
+  return found == places_.end() ? std::nullopt : std::optional(found->second);
 }
 
 /// Lists the trained parameters and this rank's parts of them.

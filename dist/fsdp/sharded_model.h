@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "autograd/hooks.h"
@@ -315,7 +316,8 @@ class ShardedModel final : public GradientSync {
     NamedTensor parameter;
     Place place;
   };
-  std::vector<Trained> trained_;  ///< in the order of the model
+  std::unordered_map<const TensorImpl*, Place> places_;  ///< of the parameters
+  std::vector<Trained> trained_;                         ///< in the order of the model
   std::vector<int64_t> part_of_;  ///< by trained parameter: its part of this rank, or -1
 
   std::vector<uint32_t> order_;     ///< units in the order in which the last forward used them

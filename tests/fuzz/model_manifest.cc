@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "core/base/files/regular_file.h"
 #include "tests/fuzz/targets.h"
 #include "train/weights/manifest_text.h"
@@ -9,8 +11,8 @@ namespace {
 Outcome parse(const std::string& text) {
   train::FileDigests files;
   try {
-    train::check_manifest(text, "lockstep model", "fuzzed");
-    files = train::parse_file_digests(text, "fuzzed");
+    files =
+        train::file_digests_of(train::checked_manifest(text, "lockstep model", "fuzzed"), "fuzzed");
   } catch (const CheckpointError& error) {
     require(std::string(error.what()).starts_with("[checkpoint] fuzzed: "),
             "an error names its source");
@@ -19,8 +21,9 @@ Outcome parse(const std::string& text) {
   for (const auto& [name, digest] : files) {
     require(is_file_name(name), "a file lies beside the manifest");
   }
-  const std::string written = "{\"files\": " + train::format_file_digests(files) + "}";
-  require(train::parse_file_digests(written, "written") == files,
+  nlohmann::ordered_json written;
+  written["files"] = train::json_of(files);
+  require(train::file_digests_of(written, "written") == files,
           "digests written anew read back the same");
   return Outcome::kAccepted;
 }

@@ -9,7 +9,9 @@
 
 #include "core/base/parallel.h"
 #include "core/tensor/allocator.h"
+#include "tests/train/forwarding_task.h"
 #include "tests/train/tiny_run.h"
+#include "train/build.h"
 
 namespace lockstep::train {
 namespace {
@@ -177,6 +179,39 @@ TEST(Trainer, LlamaTrainsWithSgd) {
       "optimizer { sgd { momentum: 0.9 nesterov: true } learning_rate: 0.05 }";
   const Trace run = trace(tiny_run(folder, llama), 20);
   EXPECT_LT(run.losses.back(), run.losses.front());
+}
+
+/// Counts how often its model is asked for.
+class AskedTask final : public ForwardingTask {
+ public:
+  AskedTask(std::unique_ptr<Task> task, int& asked)
+      : ForwardingTask(std::move(task)), asked_(asked) {}
+  nn::Module& model() override {
+    ++asked_;
+    return ForwardingTask::model();
+  }
+
+ private:
+  int& asked_;
+};
+
+TEST(Trainer, ListsItsStateOnceForAllTensorsThatAreCollected) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder);
+  int asked = 0;
+  Trainer trainer = Trainer::create(config, std::make_unique<AskedTask>(build_task(config), asked));
+  trainer.step();
+  const std::vector<nn::StoredParameter> weights = trainer.task().model().stored_parameters();
+  const std::vector<nn::StoredParameter> state = trainer.optimizer_state();
+  ASSERT_GT(weights.size(), 10u);
+  asked = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    EXPECT_TRUE(trainer.collect_state(i).is_same(weights[i].tensor));
+  }
+  for (size_t i = 0; i < state.size(); ++i) {
+    EXPECT_TRUE(trainer.collect_state(weights.size() + i).is_same(state[i].tensor));
+  }
+  EXPECT_EQ(asked, 1);
 }
 
 }  // namespace

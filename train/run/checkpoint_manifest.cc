@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/parse_json.h"
 #include "train/weights/read_errors.h"
 
 namespace lockstep::train {
@@ -89,16 +88,15 @@ std::string format_manifest(const CheckpointManifest& manifest) {
                   {"fingerprint", manifest.data.hex()}};
   json["isa"] = manifest.isa;
   for (const ArithmeticFact& fact : manifest.arithmetic) json["arithmetic"][fact.name] = fact.value;
-  json["files"] = parse_ordered_json(format_file_digests(manifest.files));
+  json["files"] = json_of(manifest.files);
   return sealed(json.dump(1));
 }
 
 CheckpointManifest parse_manifest(std::string_view text, std::string_view origin) {
-  check_manifest(text, kFormat, origin);
+  const Json json = checked_manifest(text, kFormat, origin);
   try {
-    const Json json = parse_ordered_json(text);
     CheckpointManifest manifest = manifest_from(json);
-    manifest.files = parse_file_digests(text, origin);
+    manifest.files = file_digests_of(json, origin);
     return manifest;
   } catch (const std::exception& error) {
     if (dynamic_cast<const CheckpointError*>(&error) != nullptr) throw;

@@ -42,7 +42,7 @@ void write_model_manifest(const fs::path& folder, int64_t step, const FileDigest
   json["format_version"] = kManifestVersion;
   json["lockstep_version"] = LOCKSTEP_VERSION;
   json["step"] = step;
-  json["files"] = parse_ordered_json(format_file_digests(files));
+  json["files"] = json_of(files);
   write_text(folder / kModelManifest, sealed(json.dump(1)));
 }
 
@@ -51,8 +51,7 @@ FileDigests digests_in(const fs::path& folder) {
   const fs::path of_checkpoint = folder / kCheckpointManifest;
   const auto read = [](const fs::path& path, std::string_view format) {
     const std::string text = manifest_text(path);
-    check_manifest(text, format, path.string());
-    return parse_file_digests(text, path.string());
+    return file_digests_of(checked_manifest(text, format, path.string()), path.string());
   };
   const auto there = [](const fs::path& path) {
     return reading([&] { return name_exists(path); });

@@ -22,7 +22,10 @@ ContentHash hash_of(std::string_view text) { return ContentHasher().add(text).re
 
 OrderedJson to_json(const FileDigest& digest) {
   OrderedJson json = {{"bytes", digest.bytes}, {"header", digest.header.hex()}};
-  for (const auto& [name, hash] : digest.tensors) json["tensors"][name] = hash.hex();
+  if (digest.tensors.empty()) return json;
+  // operator[] would compare a name with all before it; names in a map differ.
+  auto& tensors = (json["tensors"] = OrderedJson::object()).get_ref<OrderedJson::object_t&>();
+  for (const auto& [name, hash] : digest.tensors) tensors.emplace_back(name, hash.hex());
   return json;
 }
 
@@ -73,7 +76,8 @@ std::string sealed(std::string object) {
   return object + std::string(kHashMember) + hash_of(object).hex() + std::string(kEnd);
 }
 
-void check_manifest(std::string_view text, std::string_view format, std::string_view origin) {
+OrderedJson checked_manifest(std::string_view text, std::string_view format,
+                             std::string_view origin) {
   OrderedJson json;
   try {
     json = document_of(text);
@@ -89,19 +93,19 @@ void check_manifest(std::string_view text, std::string_view format, std::string_
       CheckpointError, "[checkpoint] {}: not what was written. The file is damaged.", origin);
   LS_CHECK(is_format(json, format), CheckpointError, "[checkpoint] {}: expected a \"{}\".", origin,
            format);
+  return json;
 }
 
-std::string format_file_digests(const FileDigests& files) {
+OrderedJson json_of(const FileDigests& files) {
   OrderedJson json = OrderedJson::object();
   for (const auto& [name, digest] : files) json[name] = to_json(digest);
-  return json.dump();
+  return json;
 }
 
-FileDigests parse_file_digests(std::string_view manifest, std::string_view origin) {
+FileDigests file_digests_of(const OrderedJson& manifest, std::string_view origin) {
   try {
     FileDigests files;
-    const OrderedJson json = parse_ordered_json(manifest);
-    for (const auto& [name, file] : json.at("files").items()) {
+    for (const auto& [name, file] : manifest.at("files").items()) {
       if (!is_file_name(name)) {
         throw std::invalid_argument(fmt::format(
             "\"files\" names {:?}: expected the name of a file beside the manifest", name));

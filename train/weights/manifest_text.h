@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -19,15 +20,17 @@ inline constexpr int64_t kManifestVersion = 1;
 /// Returns `object`, the text of a JSON object printed with indentation 1, with its hash.
 std::string sealed(std::string object);
 
-/// Checks format, version and hash of a manifest. Throws NewerVersionError for a later version,
-/// whatever the hash, since a later version may compute it differently; and CheckpointError for any
-/// other text that `sealed` did not write. Messages begin with `origin`, the file's name.
-void check_manifest(std::string_view text, std::string_view format, std::string_view origin);
+/// Parses a manifest and checks its format, version and hash. Throws NewerVersionError for a later
+/// version, whatever the hash, since a later version may compute it differently; and
+/// CheckpointError for any other text that `sealed` did not write. Messages begin with `origin`,
+/// the file's name.
+nlohmann::ordered_json checked_manifest(std::string_view text, std::string_view format,
+                                        std::string_view origin);
 
-/// "files" of a manifest, as JSON. The inverse is parse_file_digests, which takes the JSON of the
-/// whole manifest and throws CheckpointError.
-std::string format_file_digests(const FileDigests& files);
-FileDigests parse_file_digests(std::string_view manifest, std::string_view origin);
+/// "files" of a manifest. The inverse is file_digests_of, which takes the whole manifest and throws
+/// CheckpointError.
+nlohmann::ordered_json json_of(const FileDigests& files);
+FileDigests file_digests_of(const nlohmann::ordered_json& manifest, std::string_view origin);
 
 /// The inverse of ContentHash::hex. Throws std::invalid_argument.
 ContentHash parse_hex(const std::string& text);

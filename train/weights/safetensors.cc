@@ -51,7 +51,9 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> contents, std::s
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
     : path_(path.string()),
       contents_(reading([&] { return read_whole_bytes(path); })),
-      content_(parse_safetensors(contents_, path_)) {}
+      content_(parse_safetensors(contents_, path_)) {
+  for (const TensorRecord& tensor : content_.tensors) by_name_.emplace(tensor.name, &tensor);
+}
 
 std::span<const std::byte> SafetensorsFile::header() const {
   uint64_t json_bytes = 0;
@@ -60,8 +62,8 @@ std::span<const std::byte> SafetensorsFile::header() const {
 }
 
 const TensorRecord* SafetensorsFile::find(std::string_view name) const {
-  const auto found = std::ranges::find(content_.tensors, name, &TensorRecord::name);
-  return found == content_.tensors.end() ? nullptr : &*found;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 const TensorRecord& SafetensorsFile::at(std::string_view name) const {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/files/atomic_file.h"
@@ -66,6 +67,7 @@ class SafetensorsFile {
   std::string path_;
   std::vector<std::byte> contents_;
   SafetensorsContent content_;
+  std::unordered_map<std::string_view, const TensorRecord*> by_name_;
 };
 
 /// Description of a tensor to write.
