@@ -202,7 +202,7 @@ TEST(Trainer, ListsItsStateOnceForAllTensorsThatAreCollected) {
   Trainer trainer = Trainer::create(config, std::make_unique<AskedTask>(build_task(config), asked));
   trainer.step();
   const std::vector<nn::StoredParameter> weights = trainer.task().model().stored_parameters();
-  const std::vector<nn::StoredParameter> state = trainer.optimizer_state();
+  const std::vector<nn::StoredParameter> state = trainer.optimizer_state_shapes();
   ASSERT_GT(weights.size(), 10u);
   asked = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
