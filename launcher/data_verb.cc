@@ -10,6 +10,7 @@
 #include "data/token_shards.h"
 #include "data/tokenized_text.h"
 #include "data/tokenizers/bpe_tokenizer.h"
+#include "data/tokenizers/bpe_training.h"
 #include "data/tokenizers/byte_tokenizer.h"
 #include "data/tokenizers/sentencepiece_tokenizer.h"
 #include "data/tokenizers/sentencepiece_training.h"
@@ -28,6 +29,7 @@ struct TokenizerOptions {
   std::string merges;
   std::string model;
   int64_t vocab_size = 8000;
+  bool has_vocab_size = false;  ///< it was given: BPE files that are missing are to be made
 };
 
 struct TokenizeOptions {
@@ -73,9 +75,18 @@ std::unique_ptr<train::Tokenizer> make_tokenizer(const TokenizerOptions& options
                                                  const train::Documents* documents) {
   if (options.kind == "byte") return std::make_unique<train::ByteTokenizer>();
   if (options.kind == "sentencepiece") return sentencepiece(options, documents);
-  LS_CHECK(!options.vocab.empty() && !options.merges.empty(), ConfigError,
-           "[data] --tokenizer bpe needs --vocab (vocab.json or encoder.json) and --merges "
-           "(merges.txt or vocab.bpe).");
+  LS_CHECK(
+      !options.vocab.empty() && !options.merges.empty(), ConfigError,
+      "[data] --tokenizer bpe needs --vocab (vocab.json or encoder.json) and --merges "
+      "(merges.txt or vocab.bpe): the files to use, or with --vocab-size where to write those that "
+      "are trained.");
+  if (documents != nullptr && options.has_vocab_size && !std::filesystem::exists(options.vocab) &&
+      !std::filesystem::exists(options.merges)) {
+    documents->check_is_text();
+    const train::TrainedBpe trained = train::train_bpe(documents->joined(), options.vocab_size);
+    write_text(options.vocab, trained.vocabulary);
+    write_text(options.merges, trained.merges);
+  }
   return std::make_unique<train::BpeTokenizer>(options.vocab, options.merges);
 }
 
@@ -164,17 +175,21 @@ void add_tokenize(const Verb& data) {
   const Verb verb = data.verb("tokenize", "Turn text into a file of tokens");
   verb.option("input", options->inputs, "Text files, folders or patterns").required();
   add_tokenizer_options(verb, options->tokenizer);
-  verb.option("--vocab-size", options->tokenizer.vocab_size,
-              "sentencepiece: train a model of at most this many tokens and write it to "
-              "--model, unless that is there (default 8000)")
-      .positive();
+  const Option size = verb.option("--vocab-size", options->tokenizer.vocab_size,
+                                  "Train a tokenizer of at most this many tokens and write it to "
+                                  "--model, or to --vocab "
+                                  "and --merges, unless they are there (default 8000)")
+                          .positive();
   verb.option("-o,--output", options->output, "Token file to write").required();
   verb.option("--format", options->format, "llmc or nanogpt (default llmc)").one_of(formats());
   verb.option("--held-out-bytes", options->held_out_bytes,
               "Bytes at the end of the text that go to --held-out-output instead")
       .not_negative();
   verb.option("--held-out-output", options->held_out_output, "Token file for validation");
-  verb.runs([options] { run_tokenize(*options); });
+  verb.runs([options, size] {
+    options->tokenizer.has_vocab_size = size.given();
+    run_tokenize(*options);
+  });
 }
 
 void add_inspect(const Verb& data) {

@@ -37,7 +37,7 @@ constexpr auto kRecipes = std::to_array<Recipe>({
     tie_embeddings: true
   }}
 )",
-     256, 16, 16, 2400,
+     256, 16, 16, 1000,
      R"(  # Muon for the matrices of hidden layers, AdamW for the rest.
   learning_rate: 3e-3
   muon { learning_rate: 0.02 }

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"
+#include "core/base/parse_json.h"
 #include "core/base/utf8.h"
 #include "data/tokenizers/bpe_vocabulary.h"
 #include "data/tokenizers/sentencepiece_model.h"
@@ -59,7 +60,7 @@ Json document(Json added, const Json& normalizer, const Json& pre_tokenizer, con
 /// the like.
 HuggingFaceTokenizer files_of(const Json& document, nlohmann::json vocabulary,
                               const Json& special) {
-  nlohmann::json whole = nlohmann::json::parse(document.dump());
+  nlohmann::json whole = parse_json(document.dump());
   whole["model"]["vocab"] = std::move(vocabulary);
   Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                  {"clean_up_tokenization_spaces", false},
@@ -127,7 +128,7 @@ HuggingFaceTokenizer hugging_face_bytes() {
 }
 
 HuggingFaceTokenizer hugging_face_bpe(std::string_view vocabulary, std::string_view merges) {
-  nlohmann::json ids = nlohmann::json::parse(vocabulary);
+  nlohmann::json ids = parse_json(vocabulary);
   Json pairs = Json::array();
   for (bool first = true; !merges.empty(); first = false) {
     const std::string_view line = next_line(merges);

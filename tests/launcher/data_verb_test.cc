@@ -61,6 +61,18 @@ TEST_F(DataVerbTest, SentencePieceWritesItsModelAndUsesItAgain) {
   EXPECT_EQ(file_content(folder_ / "a.bin"), file_content(folder_ / "b.bin"));
 }
 
+TEST_F(DataVerbTest, BpeIsTrainedWhereASizeIsGivenAndUsedAgain) {
+  const std::string files = "tokenize text.txt --tokenizer bpe --vocab v.json --merges m.txt ";
+  EXPECT_EQ(run(files + "-o a.bin").status, 3);  // nothing is trained unasked
+  const Result made = run(files + "--vocab-size 270 -o a.bin");
+  ASSERT_EQ(made.status, 0) << made.output;
+  const std::string merges = file_content(folder_ / "m.txt");
+  EXPECT_TRUE(merges.starts_with("#version"));
+  ASSERT_EQ(run(files + "-o b.bin").status, 0);
+  EXPECT_EQ(file_content(folder_ / "m.txt"), merges);
+  EXPECT_EQ(file_content(folder_ / "a.bin"), file_content(folder_ / "b.bin"));
+}
+
 TEST_F(DataVerbTest, BadInputEndsWithItsCode) {
   put_file(folder_ / "zero.txt", std::string("a\0b", 3));
   put_file(folder_ / "empty.txt", "");

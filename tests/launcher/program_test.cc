@@ -83,6 +83,23 @@ TEST_F(ProgramTest, SampleContinuesAPromptAndRepeatsForOneSeed) {
   EXPECT_EQ(first.output, run(options).output);
 }
 
+TEST_F(ProgramTest, SamplesSendNoControlBytesToATerminal) {
+  if (shell("command -v script").status != 0) GTEST_SKIP() << "no script(1)";
+  write_config();
+  ASSERT_EQ(run("train run.txtpb --run-dir out").status, 0);
+  const std::string command = "sample out --num-samples 1 --max-new-tokens 400 --top-k 0";
+  // Nearly untrained, a model of bytes writes any of them.
+  const std::string bytes = run(command).output;
+  ASSERT_NE(bytes.find_first_of("\x01\x02\x03\x04\x1b\x7f"), bytes.npos);
+  const Result shown = shell(fmt::format("script -qec \"'{}/lockstep' {}\" /dev/null < /dev/null",
+                                         LOCKSTEP_BIN_DIR, command));
+  for (const char c : shown.output) {
+    const auto byte = static_cast<unsigned char>(c);
+    EXPECT_TRUE(byte >= 0x20 || c == '\n' || c == '\r' || c == '\t') << static_cast<int>(byte);
+    EXPECT_NE(byte, 0x7f);
+  }
+}
+
 TEST_F(ProgramTest, AMisspeltFieldIsNamedWithItsPlaceAndTheNearestName) {
   write_config("optimizer {\n  learning_rat: 1\n}\n");
   const Result result = run("train run.txtpb");
