@@ -46,6 +46,7 @@ struct GrowthCase {
 
 std::vector<GrowthCase> data_cases();
 std::vector<GrowthCase> tensor_cases();
+std::vector<GrowthCase> memory_cases();
 
 /// A folder that is removed with its contents.
 class ScratchFolder {
