@@ -202,10 +202,9 @@ void GraphRun::execute_on_worker(uint32_t slot) noexcept {
   if (home_ != nullptr) home_->notify();
 }
 
-void GraphRun::capture_gradients(uint32_t slot) {
-  for (size_t i = 0; i < captures_.size(); ++i) {
-    if (capture_slots_[i] != slot) continue;
-    captures_[i].result = gradients_[slots_[slot].first_gradient + captures_[i].edge.input_nr];
+void GraphRun::capture_gradients(const Slot& slot) {
+  for (uint32_t i = slot.first_capture; i != kNowhere; i = captures_[i].next_of_node) {
+    captures_[i].result = gradients_[slot.first_gradient + captures_[i].edge.input_nr];
   }
 }
 
@@ -293,7 +292,7 @@ void GraphRun::execute_here(uint32_t at) {
     if (node.hooks() != nullptr) [[unlikely]] {
       run_tensor_hooks(node, *Ref<NodeHooks>::share(node.hooks()), incoming);
     }
-    if (!captures_.empty()) capture_gradients(at);
+    capture_gradients(slot);
     if (!slot.applies) return;
     Gradients outgoing;
     if (std::any_of(incoming.begin(), incoming.end(),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "autograd/autocast.h"
 #include "autograd/device_worker.h"
@@ -98,7 +99,6 @@ void GraphRun::clear() noexcept {
   gradients_.clear();
   ready_.clear();
   captures_.clear();
-  capture_slots_.clear();
   targets_.clear();
   roots_.clear();
   callbacks_.clear();
@@ -111,7 +111,7 @@ uint32_t GraphRun::number(Node* node) {
   if (node->run_ != run_) {
     node->run_ = run_;
     node->slot_ = static_cast<uint32_t>(slots_.size());
-    slots_.push_back({node, 0, 0, 0, 0, true, true, false, nullptr});
+    slots_.push_back({node, 0, 0, 0, 0, kNowhere, true, true, false, nullptr});
   }
   return node->slot_;
 }
@@ -134,7 +134,11 @@ void GraphRun::number_nodes() {
   const auto find = [this](const Node* node) {
     return node->run_ == run_ ? node->slot_ : kNowhere;
   };
-  for (const Capture& capture : captures_) capture_slots_.push_back(find(capture.edge.node.get()));
+  for (uint32_t i = 0; i < captures_.size(); ++i) {
+    const uint32_t slot = find(captures_[i].edge.node.get());
+    if (slot == kNowhere) continue;
+    captures_[i].next_of_node = std::exchange(slots_[slot].first_capture, i);
+  }
   if (captures_.empty() && targets_.empty()) return;
   for (Slot& slot : slots_) slot.needed = slot.applies = false;
   for (const Ref<Node>& target : targets_) {
@@ -142,9 +146,7 @@ void GraphRun::number_nodes() {
       slots_[slot].needed = slots_[slot].applies = true;
     }
   }
-  for (const uint32_t slot : capture_slots_) {
-    if (slot != kNowhere) slots_[slot].needed = true;
-  }
+  for (Slot& slot : slots_) slot.needed |= slot.first_capture != kNowhere;
 }
 
 void GraphRun::mark_needed() {

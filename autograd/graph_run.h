@@ -41,14 +41,15 @@ class GraphRun {
   /// A gradient requested by `grad()`.
   struct Capture {
     Edge edge;
-    Tensor result;  ///< undefined until a gradient arrives
+    Tensor result;              ///< undefined until a gradient arrives
+    uint32_t next_of_node = 0;  ///< the next capture at its node, or kNowhere
   };
 
   /// Adds a root's edge and the gradient that enters there, which must match its metadata.
   void add_root(Edge edge, Tensor gradient);
   /// Requests the gradient at `edge` and limits the run to nodes that lead to captures; a sink that
   /// is captured does not accumulate.
-  void capture(Edge edge) { captures_.push_back({std::move(edge), Tensor()}); }
+  void capture(Edge edge) { captures_.push_back({std::move(edge), {}}); }
   /// Limits the run to nodes that lead to such sinks or to captures.
   void limit_to(Ref<Node> sink) { targets_.push_back(std::move(sink)); }
 
@@ -95,6 +96,7 @@ class GraphRun {
     uint32_t first_gradient;
     uint32_t contributions;  ///< edges that lead here, and roots
     uint32_t waiting;        ///< edges from which no gradient has arrived yet
+    uint32_t first_capture;  ///< of its gradients, in captures_; kNowhere if there is none
     bool needed;             ///< leads to a capture or an accumulating sink
     bool applies;            ///< false: its gradient is only captured
     bool on_stream;          ///< its device is asynchronous
@@ -125,7 +127,7 @@ class GraphRun {
   Gradients apply(const Slot& slot, std::span<Tensor> incoming);
   class Arrived;
   Tensor take_arrived(const Slot& slot, size_t edge);
-  void capture_gradients(uint32_t slot);
+  void capture_gradients(const Slot& slot);
   bool wants_beyond(const Slot& slot, size_t count) const;
   void finish(uint32_t slot, Gradients outgoing);
   void deliver(const Node& from, uint32_t edge_slot, uint32_t input_nr, Tensor gradient);
@@ -138,7 +140,6 @@ class GraphRun {
   std::vector<uint32_t> edges_;    ///< slot that each edge leads to, or kNowhere
   std::vector<Tensor> gradients_;  ///< sums so far, one per output of each node
   std::vector<Capture> captures_;
-  std::vector<uint32_t> capture_slots_;
   std::vector<Ref<Node>> targets_;
   struct Root {
     Edge edge;

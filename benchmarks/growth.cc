@@ -109,7 +109,8 @@ int run(int argc, char** argv) {
 
   Report report{json ? stderr : stdout, {}};
   bool good = true;
-  for (const auto cases : {growth::data_cases, growth::tensor_cases}) {
+  for (const auto cases :
+       {growth::data_cases, growth::tensor_cases, growth::memory_cases, growth::graph_cases}) {
     for (const GrowthCase& each : cases()) {
       if (each.name.starts_with(only)) good = run_case(each, rounds, report) && good;
     }

@@ -46,6 +46,8 @@ struct GrowthCase {
 
 std::vector<GrowthCase> data_cases();
 std::vector<GrowthCase> tensor_cases();
+std::vector<GrowthCase> memory_cases();
+std::vector<GrowthCase> graph_cases();
 
 /// A folder that is removed with its contents.
 class ScratchFolder {

@@ -74,7 +74,7 @@ struct Chunk {
   bool watched = false;  ///< its free needs the slow path
   Phase phase = Phase::kForward;
   size_t requested = 0;       ///< bytes, before rounding
-  Chunk* bin_next = nullptr;  ///< in bins, waiting lists and among spare records
+  Chunk* bin_next = nullptr;  ///< in bins, waiting lists, among unmapped chunks and spare records
   Chunk* bin_previous = nullptr;
 
   Chunk* previous = nullptr;  ///< neighbour by address

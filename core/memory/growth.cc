@@ -155,7 +155,7 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
   }
   const size_t moved = granules.size();
   granules.resize(place.missing);
-  Chunk* const held = heap.hold(hold_begin, hold_end);
+  Chunk* const held = heap.hold(heap.unmapped_in(hold_begin, hold_end), hold_begin, hold_end);
   range.granules.resize(std::max(range.granules.size(), last + 1));
   lock.unlock();
 

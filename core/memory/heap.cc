@@ -48,6 +48,7 @@ void Heap::unbin(Chunk* chunk) noexcept {
 }
 
 void Heap::merge(Chunk* left, Chunk* right) noexcept {
+  if (right->state == ChunkState::kUnmapped) unlist_unmapped(right);
   left->size += right->size;
   left->next = right->next;
   (left->next != nullptr ? left->next->previous : left->segment->last) = left;
@@ -65,6 +66,7 @@ Chunk* Heap::split(Chunk* chunk, size_t size) {
   (rest->next != nullptr ? rest->next->previous : rest->segment->last) = rest;
   chunk->next = rest;
   chunk->size = size;
+  if (rest->state == ChunkState::kUnmapped) list_unmapped(rest);
   return rest;
 }
 
@@ -227,11 +229,13 @@ Segment& Heap::add_segment(Segment segment, ChunkState state) {
   chunk->state = state;
   chunk->segment = &added;
   chunk->previous = chunk->next = nullptr;
+  if (state == ChunkState::kUnmapped) list_unmapped(chunk);
   added.first = added.last = chunk;
   return added;
 }
 
 void Heap::remove_segment(Segment* segment) {
+  if (segment->first->state == ChunkState::kUnmapped) unlist_unmapped(segment->first);
   drop_record(segment->first);
   if (segment == range_) range_ = nullptr;
   std::erase_if(segments_, [&](const auto& each) { return each.get() == segment; });

@@ -112,9 +112,11 @@ class alignas(64) Heap {
     size_t missing = 0;  ///< number of granules; 0: there is no such place
   };
   Place find_place(size_t size) const LS_REQUIRES(lock);
+  /// An unmapped chunk with bytes in [begin, end); there must be one.
+  Chunk* unmapped_in(uintptr_t begin, uintptr_t end) const LS_REQUIRES(lock);
   /// Joins the free and unmapped chunks of [begin, end), which must be one run, into one kHeld
-  /// chunk.
-  Chunk* hold(uintptr_t begin, uintptr_t end) LS_REQUIRES(lock);
+  /// chunk. They are looked for from `near` on, one of them.
+  Chunk* hold(Chunk* near, uintptr_t begin, uintptr_t end) LS_REQUIRES(lock);
   /// Holds up to `count` free granules outside [begin, end), highest first. Their chunks become
   /// kHeld.
   std::vector<Chunk*> hold_granules(size_t count, uintptr_t begin, uintptr_t end) LS_REQUIRES(lock);
@@ -166,6 +168,9 @@ class alignas(64) Heap {
   /// Merges `right` into its neighbour `left`.
   void merge(Chunk* left, Chunk* right) noexcept LS_REQUIRES(lock);
   void set_unmapped(Chunk* chunk) noexcept LS_REQUIRES(lock);
+  /// Makes a chunk of the range kUnmapped, and lists it.
+  void list_unmapped(Chunk* chunk) noexcept LS_REQUIRES(lock);
+  void unlist_unmapped(Chunk* chunk) noexcept LS_REQUIRES(lock);
 
   std::array<Chunk*, kLargestWaiting / kChunkUnit + 1> waiting_ LS_GUARDED_BY(lock){};
   std::array<uint64_t, kLargestWaiting / kChunkUnit / 64 + 1> has_waiting_ LS_GUARDED_BY(lock){};
@@ -177,6 +182,7 @@ class alignas(64) Heap {
       LS_GUARDED_BY(lock);  ///< small, large; null if there is none
   std::vector<std::unique_ptr<Segment>> segments_ LS_GUARDED_BY(lock);
   Segment* range_ LS_GUARDED_BY(lock) = nullptr;
+  Chunk* unmapped_ LS_GUARDED_BY(lock) = nullptr;  ///< unmapped chunks of the range, in no order
   Chunk* spare_ LS_GUARDED_BY(lock) = nullptr;
   ChunkTable& table_;
 };

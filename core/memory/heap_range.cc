@@ -1,6 +1,7 @@
 // Granules of a heap's range: where memory is mapped, and which granules could be moved.
 
 #include <algorithm>
+#include <utility>
 
 #include "core/memory/heap.h"
 
@@ -10,6 +11,16 @@ namespace {
 
 bool has_no_user(const Chunk* chunk) {
   return chunk->state == ChunkState::kFree || chunk->state == ChunkState::kUnmapped;
+}
+
+/// The lowest chunk of the run of free and unmapped chunks around `chunk`; null if an unmapped one
+/// lies lower in the run.
+const Chunk* begin_of_run(const Chunk* chunk) {
+  while (chunk->previous != nullptr && has_no_user(chunk->previous)) {
+    chunk = chunk->previous;
+    if (chunk->state == ChunkState::kUnmapped) return nullptr;
+  }
+  return chunk;
 }
 
 uintptr_t round_down(uintptr_t at, size_t granularity) { return at & ~(granularity - 1); }
@@ -32,18 +43,20 @@ size_t missing_granules(const Chunk* first, uintptr_t begin, uintptr_t end, size
 }  // namespace
 
 Heap::Place Heap::find_place(size_t size) const {
+  // Only a run with an unmapped chunk lacks granules. Live blocks, which may be very many, are not
+  // looked at.
+  std::vector<const Chunk*> runs;
+  for (const Chunk* each = unmapped_; each != nullptr; each = each->bin_next) {
+    if (const Chunk* const run = begin_of_run(each)) runs.push_back(run);
+  }
+  std::ranges::sort(runs, {}, &Chunk::address);
   Place best;
   const auto consider = [&](const Chunk* run, uintptr_t begin) LS_REQUIRES(lock) {
     const size_t missing = missing_granules(run, begin, begin + size, range_->granularity);
     if (missing != 0 && (best.missing == 0 || missing < best.missing)) best = {begin, missing};
   };
-  const Chunk* chunk = range_->first;
-  while (chunk != nullptr) {
-    if (!has_no_user(chunk)) {
-      chunk = chunk->next;
-      continue;
-    }
-    const Chunk* const run = chunk;
+  for (const Chunk* const run : runs) {
+    const Chunk* chunk = run;
     uintptr_t end = 0;
     for (; chunk != nullptr && has_no_user(chunk); chunk = chunk->next) end = chunk->end();
     if (end - run->address < size) continue;
@@ -72,8 +85,16 @@ Chunk* Heap::chunk_at(const Segment& segment, uintptr_t address) {
   return chunk;
 }
 
-Chunk* Heap::hold(uintptr_t begin, uintptr_t end) {
-  Chunk* chunk = chunk_at(*range_, begin);
+Chunk* Heap::unmapped_in(uintptr_t begin, uintptr_t end) const {
+  Chunk* chunk = unmapped_;
+  while (chunk->address >= end || chunk->end() <= begin) chunk = chunk->bin_next;
+  return chunk;
+}
+
+Chunk* Heap::hold(Chunk* near, uintptr_t begin, uintptr_t end) {
+  Chunk* chunk = near;
+  while (chunk->address > begin) chunk = chunk->previous;
+  while (chunk->end() <= begin) chunk = chunk->next;
   if (chunk->address < begin) {
     if (chunk->state == ChunkState::kFree) {
       unbin(chunk);
@@ -92,6 +113,7 @@ Chunk* Heap::hold(uintptr_t begin, uintptr_t end) {
       Chunk* const rest = split(chunk, end - chunk->address);
       if (rest->state == ChunkState::kFree) bin(rest);
     }
+    if (chunk->state == ChunkState::kUnmapped) unlist_unmapped(chunk);
     chunk->state = ChunkState::kHeld;
     if (chunk != held) merge(held, chunk);
     if (held->end() >= end) return held;
@@ -119,7 +141,7 @@ std::vector<Chunk*> Heap::hold_granules(size_t count, uintptr_t begin, uintptr_t
         if (first >= last || count == 0) continue;
         first = std::max(first, last - std::min(count, (last - first) / granularity) * granularity);
         count -= (last - first) / granularity;
-        held.push_back(hold(first, last));
+        held.push_back(hold(chunk, first, last));
         if (apart) break;
       }
     }
@@ -128,8 +150,20 @@ std::vector<Chunk*> Heap::hold_granules(size_t count, uintptr_t begin, uintptr_t
   return held;
 }
 
-void Heap::set_unmapped(Chunk* chunk) noexcept {
+void Heap::list_unmapped(Chunk* chunk) noexcept {
   chunk->state = ChunkState::kUnmapped;
+  chunk->bin_previous = nullptr;
+  chunk->bin_next = std::exchange(unmapped_, chunk);
+  if (chunk->bin_next != nullptr) chunk->bin_next->bin_previous = chunk;
+}
+
+void Heap::unlist_unmapped(Chunk* chunk) noexcept {
+  if (chunk->bin_next != nullptr) chunk->bin_next->bin_previous = chunk->bin_previous;
+  (chunk->bin_previous != nullptr ? chunk->bin_previous->bin_next : unmapped_) = chunk->bin_next;
+}
+
+void Heap::set_unmapped(Chunk* chunk) noexcept {
+  list_unmapped(chunk);
   if (chunk->next != nullptr && chunk->next->state == ChunkState::kUnmapped) {
     merge(chunk, chunk->next);
   }

@@ -5,6 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/saved_tensor_hooks.h"
+#include "core/ops/factory/factory.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
@@ -112,6 +113,39 @@ TEST(GraphToDot, NumbersTheResultsThatEdgesEnter) {
   const Tensor x = leaf({1, 2, 3, 4});
   const std::vector<Tensor> parts = x.split(2);
   EXPECT_THAT(graph_to_dot({(parts[1] * 2).sum()}), HasSubstr("[label=\"1\"]"));
+}
+
+TEST(GraphNodes, OfUnbindAreOneForAllItsParts) {
+  const Tensor x = ones({100}).set_requires_grad(true);
+  Tensor total = zeros({});
+  for (const Tensor& part : unbind(x)) total = total + part * part;
+  size_t nodes = 0;
+  for (const std::string& name : names(graph_nodes({total}))) nodes += name == "UnbindBackward0";
+  EXPECT_EQ(nodes, 1u);
+}
+
+TEST(Unbind, ManyUnboundPartsCanBeDifferentiatedTwice) {
+  const Tensor x = arange(Scalar(100.0), {DType::kF32, kCPU}).set_requires_grad(true);
+  const std::vector<Tensor> parts = unbind(x);
+  Tensor total = zeros({});
+  for (const size_t i : {0u, 1u, 70u, 99u}) total = total + parts[i] * parts[i] * parts[i];
+  const Tensor first = grad({total}, {x}, {}, {.create_graph = true})[0];
+  const Tensor second = grad({first.sum()}, {x})[0];
+  for (const int64_t i : {0, 1, 70, 99}) {
+    EXPECT_EQ(first.select(0, i).item<float>(), 3.0f * static_cast<float>(i * i));
+    EXPECT_EQ(second.select(0, i).item<float>(), 6.0f * static_cast<float>(i));
+  }
+  EXPECT_EQ(second.select(0, 50).item<float>(), 0.0f);
+}
+
+TEST(Grad, EveryRequestForOneGradientIsAnswered) {
+  const Tensor x = full({2}, Scalar(3.0)).set_requires_grad(true);
+  const Tensor y = full({2}, Scalar(5.0)).set_requires_grad(true);
+  const std::vector<Tensor> found = grad({(x * y).sum()}, {x, y, x});
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].select(0, 0).item<float>(), 5.0f);
+  EXPECT_EQ(found[1].select(0, 0).item<float>(), 3.0f);
+  EXPECT_EQ(found[2].select(0, 0).item<float>(), 5.0f);
 }
 
 }  // namespace

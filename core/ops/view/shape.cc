@@ -415,18 +415,6 @@ LS_OP(narrow_tensor, Tensor(const Tensor&, int64_t, const Tensor&, int64_t),
       return narrow(self, dim, start.item<int64_t>(), length);
     });
 
-LS_OP(unbind, std::vector<Tensor>(const Tensor&, int64_t),
-      "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")
-    .doc("The slices along a dimension, without that dimension.")
-    .composite([](const Tensor& self, int64_t dim) {
-      LS_CHECK(self.dim() > 0, IndexError, "[unbind] a 0-d tensor has no dimension to unbind.");
-      rules::check_part_count("unbind", self.size(dim));
-      std::vector<Tensor> parts;
-      for (int64_t i = 0; i < self.size(dim); ++i) parts.push_back(self.select(dim, i));
-      return parts;
-    });
-std::vector<Tensor> unbind(const Tensor& self, int64_t dim) { return op_unbind(self, dim); }
-
 LS_OP(chunk, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")
     .doc("At most `chunks` parts of equal size along a dimension; the last may be smaller.")

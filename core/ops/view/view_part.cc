@@ -1,6 +1,8 @@
 // Views of a part of a tensor: along one dimension, or its diagonal.
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/dispatch/op.h"
@@ -94,6 +96,17 @@ std::vector<ViewSpec> split_with_sizes_geometry(const Tensor& self, IntList spli
   return specs;
 }
 
+std::vector<ViewSpec> unbind_geometry(const Tensor& self, int64_t dim) {
+  LS_CHECK(self.dim() > 0, IndexError, "[unbind] a 0-d tensor has no dimension to unbind.");
+  const int64_t d = wrap_dim("unbind", dim, self.dim());
+  const int64_t count = self.sizes()[d];
+  rules::check_part_count("unbind", count);
+  std::vector<ViewSpec> specs;
+  specs.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) specs.push_back(select_geometry(self, d, i));
+  return specs;
+}
+
 ViewSpec unfold_geometry(const Tensor& self, int64_t dimension, int64_t size, int64_t step) {
   const int64_t d = wrap_dim("unfold", dimension, self.dim());
   const int64_t length = self.dim() == 0 ? 1 : self.sizes()[d];
@@ -120,6 +133,22 @@ ViewSpec diagonal_geometry(const Tensor& self, int64_t offset, int64_t dim1, int
   return spec;
 }
 
+/// cat of any number of parts. A recorded call takes a limited number of tensors, so that more are
+/// joined in groups.
+Tensor cat_all(std::vector<Tensor> parts, int64_t dim) {
+  constexpr size_t kMostRecorded = 64;
+  const auto records = [&] { return std::ranges::any_of(parts, &Tensor::requires_grad); };
+  while (parts.size() > kMostRecorded && records()) {
+    std::vector<Tensor> groups;
+    for (size_t first = 0; first < parts.size(); first += kMostRecorded) {
+      const size_t count = std::min(kMostRecorded, parts.size() - first);
+      groups.push_back(cat(TensorList(parts).subspan(first, count), dim));
+    }
+    parts = std::move(groups);
+  }
+  return cat(parts, dim);
+}
+
 /// The gradient of a tensor split along `dim`: its parts' gradients joined, zeros for missing ones.
 Tensor joined(const VjpContext& ctx, std::span<const Tensor> grads, IntList lengths, int64_t dim) {
   std::vector<Tensor> parts;
@@ -129,7 +158,7 @@ Tensor joined(const VjpContext& ctx, std::span<const Tensor> grads, IntList leng
     parts.push_back(grads[i].defined() ? grads[i]
                                        : zeros(sizes, {ctx.input(0).dtype, ctx.input(0).device}));
   }
-  return cat(parts, dim);
+  return cat_all(std::move(parts), dim);
 }
 
 }  // namespace
@@ -221,6 +250,26 @@ LS_OP(split_sizes, std::vector<Tensor>(const Tensor&, IntList, int64_t),
     .composite([](const Tensor& self, IntList split_size, int64_t dim) {
       return split_with_sizes(self, split_size, dim);
     });
+
+LS_OP(unbind, std::vector<Tensor>(const Tensor&, int64_t),
+      "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")
+    .doc("The slices along a dimension, without that dimension.")
+    .view(unbind_geometry)
+    .batching(batching::part)
+    .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
+      return ctx.gradients([&] {
+        Dims sizes = to_dims(ctx.sizes(0));
+        const int64_t dim = wrap_dim("unbind", ctx.argument<int64_t>(1), std::ssize(sizes));
+        sizes[static_cast<size_t>(dim)] = 1;
+        std::vector<Tensor> parts;
+        for (const Tensor& grad : grads) {
+          parts.push_back(grad.defined() ? grad.unsqueeze(dim)
+                                         : zeros(sizes, {ctx.input(0).dtype, ctx.input(0).device}));
+        }
+        return cat_all(std::move(parts), dim);
+      });
+    });
+std::vector<Tensor> unbind(const Tensor& self, int64_t dim) { return op_unbind(self, dim); }
 
 LS_OP(unfold, Tensor(const Tensor&, int64_t, int64_t, int64_t),
       "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)")
