@@ -198,9 +198,14 @@ void ShardedModel::add_units(const ShardableModule& root,
   require_same(group_, "fully_shard", "model", text, at_start(group_));
   make_groups(shard_size);
 
-  // The parameters of one unit after the other get memory, and lose it but for this rank's part.
-  const bool are_here = std::ranges::none_of(
+  // Unless all ranks have all parameters, those of one unit after the other get memory, and lose it
+  // but for this rank's part.
+  const bool own_are_here = std::ranges::none_of(
       root.parameters, [](const NamedTensor& each) { return has_no_memory(each.tensor); });
+  const std::vector<std::string> here =
+      all_gather_texts(group_, own_are_here ? "here" : "", at_start(group_));
+  const bool are_here =
+      std::ranges::none_of(here, [](const std::string& each) { return each.empty(); });
   summoned_ = are_here;
   const GradientSumOptions sums{.rows = options_.tree_leaves > 0 ? stack_depth(options_.leaves) : 1,
                                 .tree_leaves = options_.tree_leaves,

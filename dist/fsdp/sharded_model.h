@@ -130,8 +130,8 @@ class ShardedModel final : public GradientSync {
  public:
   /// `units` in the order of forward, `root` with the parameters of all. Collective. Leaves the
   /// parameters summoned, each rank with the values that it had: `release_full_parameters(true)`
-  /// makes of each rank's part of them its shard. If any has no memory, all are sharded at once
-  /// instead (ShardOptions::fill). Throws MismatchError on all ranks if names,
+  /// makes of each rank's part of them its shard. If any has no memory on some rank, all are
+  /// sharded at once instead (ShardOptions::fill). Throws MismatchError on all ranks if names,
   /// shapes, units or options differ, ShapeError, DTypeError and DeviceError for parameters that
   /// cannot be sharded.
   ShardedModel(ShardableModule root, std::vector<ShardableModule> units, ProcessGroup& group,

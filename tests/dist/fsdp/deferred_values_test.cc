@@ -63,6 +63,22 @@ TEST(DeferredValues, AModelWithoutMemoryIsShardedUnitByUnitWithTheSameBits) {
   }
 }
 
+TEST(DeferredValues, RanksWithAndWithoutMemoryShardAtOnce) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallNet whole, mixed;
+    const auto expected = fully_shard(whole, group);
+    ShardOptions options;
+    if (group.rank() == 1) options.fill = writing(take_values(mixed));
+    const auto sharded = fully_shard(mixed, group, options);
+    EXPECT_FALSE(sharded->is_summoned());
+    run_one_step(*expected, whole, group.rank());
+    run_one_step(*sharded, mixed, group.rank());
+    for (size_t i = 0; i < sharded->gradients().size(); ++i) {
+      EXPECT_EQ(values_of(sharded->gradients()[i]), values_of(expected->gradients()[i]));
+    }
+  });
+}
+
 TEST(DeferredValues, AParameterWithoutValuesIsRefusedByNameUntilItsRunsAreFilled) {
   all_ranks(2, [](ProcessGroup& group) {
     SmallNet net;
