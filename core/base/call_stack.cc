@@ -89,9 +89,19 @@ CallStack CallStack::outside_library() const {
 }
 
 std::vector<CallStack::Frame> CallStack::frames() const {
+  KnownFrames none;
+  return frames(none);
+}
+
+std::vector<CallStack::Frame> CallStack::frames(KnownFrames& known) const {
   std::vector<Frame> frames;
   frames.reserve(static_cast<size_t>(count_));
-  for (int i = 0; i < count_; ++i) frames.push_back(frame_of(addresses_[static_cast<size_t>(i)]));
+  for (int i = 0; i < count_; ++i) {
+    void* const address = addresses_[static_cast<size_t>(i)];
+    const auto [place, is_new] = known.try_emplace(address);
+    if (is_new) place->second = frame_of(address);
+    frames.push_back(place->second);
+  }
   return frames;
 }
 

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace lockstep {
@@ -28,6 +29,10 @@ class CallStack {
     uintptr_t offset = 0;  ///< offset of the address in that file, for addr2line
   };
   std::vector<Frame> frames() const;
+  /// Frames by return address. A look-up takes microseconds, and many stacks have few addresses.
+  using KnownFrames = std::unordered_map<const void*, Frame>;
+  /// The same; looks up what `known` lacks, and adds it.
+  std::vector<Frame> frames(KnownFrames& known) const;
   /// One line for each frame: four spaces and its `to_string`.
   std::string describe() const;
   /// The stack without the innermost frames that are in this library. Returns the whole stack if no

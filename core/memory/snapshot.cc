@@ -40,9 +40,10 @@ class Stacks {
 
   std::vector<std::string> lines() const {
     std::vector<std::string> lines;
+    CallStack::KnownFrames known;
     for (const CallStack& stack : stacks_) {
       Json frames = Json::array();
-      for (const CallStack::Frame& frame : stack.frames()) frames.push_back(to_string(frame));
+      for (const CallStack::Frame& frame : stack.frames(known)) frames.push_back(to_string(frame));
       lines.push_back(line(frames));
     }
     return lines;
@@ -163,7 +164,7 @@ class SnapshotPickle {
     if (context.op != nullptr) write_frame(context.op, "operator");
     if (!context.module.empty()) write_frame(context.module, "module");
     if (context.op != nullptr) write_frame(name(context.phase), "phase");
-    for (const CallStack::Frame& frame : context.stack.frames()) {
+    for (const CallStack::Frame& frame : context.stack.frames(known_frames_)) {
       const std::string_view path = frame.file;
       write_frame(frame.function,
                   fmt::format("{}+{:#x}", path.substr(path.find_last_of('/') + 1), frame.offset));
@@ -236,6 +237,7 @@ class SnapshotPickle {
   }
 
   PickleWriter pickle_;
+  CallStack::KnownFrames known_frames_;
   std::map<std::tuple<std::string_view, std::string_view, Phase, CallStack>, uint32_t> frames_;
 };
 

@@ -115,7 +115,7 @@ TEST(GraphToDot, NumbersTheResultsThatEdgesEnter) {
   EXPECT_THAT(graph_to_dot({(parts[1] * 2).sum()}), HasSubstr("[label=\"1\"]"));
 }
 
-TEST(GraphNodes, OfUnbindAreOneForAllItsParts) {
+TEST(GraphNodes, AreOneForAllPartsOfUnbind) {
   const Tensor x = ones({100}).set_requires_grad(true);
   Tensor total = zeros({});
   for (const Tensor& part : unbind(x)) total = total + part * part;

@@ -47,6 +47,22 @@ TEST(CallStack, SkipsInnermostFunctions) {
   EXPECT_TRUE(here(1000).size() < CallStack::kMostFrames);
 }
 
+TEST(CallStack, LooksUpEachAddressOnceForManyStacks) {
+  CallStack::KnownFrames known;
+  const CallStack stack = deep(10);
+  const auto alone = stack.frames();
+  const auto first = stack.frames(known);
+  const size_t addresses = known.size();
+  EXPECT_LT(addresses, first.size());  // the levels of `deep` return to one address
+  const auto again = stack.frames(known);
+  EXPECT_EQ(known.size(), addresses);
+  ASSERT_EQ(again.size(), alone.size());
+  for (size_t i = 0; i < alone.size(); ++i) {
+    EXPECT_EQ(to_string(again[i]), to_string(alone[i]));
+    EXPECT_EQ(to_string(first[i]), to_string(alone[i]));
+  }
+}
+
 TEST(CallStack, KeepsTheInnermostFramesOfADeepOne) {
   EXPECT_EQ(deep(100).size(), CallStack::kMostFrames);
 }
