@@ -55,9 +55,9 @@ void checkpoint(int64_t layers, Meter& meter) {
 
 std::vector<GrowthCase> tensor_cases() {
   return {{"steps", "layers of 12 tensors, 3 steps", 125, false, take_steps},
-          {"save", "layers, a checkpoint", 250, false, checkpoint<Part::kSave>},
-          {"verify", "layers, a checkpoint", 250, false, checkpoint<Part::kVerify>},
-          {"restore", "layers, a checkpoint", 250, false, checkpoint<Part::kRestore>}};
+          {"save", "layers, a checkpoint", 125, false, checkpoint<Part::kSave>},
+          {"verify", "layers, a checkpoint", 125, false, checkpoint<Part::kVerify>},
+          {"restore", "layers, a checkpoint", 125, false, checkpoint<Part::kRestore>}};
 }
 
 }  // namespace lockstep::growth
