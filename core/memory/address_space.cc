@@ -45,14 +45,20 @@ void require_addresses(size_t bytes, const char* user) {
   static const bool kLimited = is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA);
   if (!kLimited) return;
   // Mapping them is the one question that the system answers with all its limits; they get no
-  // memory before they are used.
-  void* const addresses = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  LS_CHECK(addresses != MAP_FAILED, OutOfMemoryError,
+  // memory before they are used. Until `user` asks, another thread may take addresses for its heap.
+  constexpr size_t kThreadHeap = size_t{64} << 20;  // glibc's HEAP_MAX_SIZE
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* const addresses = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kFlags, -1, 0);
+  const int refusal = errno;
+  void* const heap = ::mmap(nullptr, kThreadHeap, PROT_NONE, kFlags, -1, 0);
+  const int heap_refusal = errno;
+  if (heap != MAP_FAILED) ::munmap(heap, kThreadHeap);
+  if (addresses != MAP_FAILED) ::munmap(addresses, bytes);
+  LS_CHECK(addresses != MAP_FAILED && heap != MAP_FAILED, OutOfMemoryError,
            "[memory] {} needs {} bytes of addresses, and the system refuses them: {}. Raise the "
            "address space (ulimit -v) or the size of data (ulimit -d), or use fewer threads.",
-           user, bytes, std::generic_category().message(errno));
-  ::munmap(addresses, bytes);
+           user, bytes + kThreadHeap,
+           std::generic_category().message(addresses == MAP_FAILED ? refusal : heap_refusal));
 }
 
 }  // namespace lockstep

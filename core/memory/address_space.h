@@ -13,8 +13,9 @@ size_t address_space_left() noexcept;
 /// crash without.
 bool may_reserve_addresses(size_t bytes) noexcept;
 
-/// Throws OutOfMemoryError if `ulimit -v` or `-d` leave less than `bytes` to map now. Called before
-/// `user`, a library that ends the process where it gets no memory.
+/// Throws OutOfMemoryError if `ulimit -v` or `-d` leave less than `bytes` to map now, with room for
+/// the heap of a thread that starts meanwhile. Called before `user`, a library that ends the
+/// process where it gets no memory.
 void require_addresses(size_t bytes, const char* user);
 
 }  // namespace lockstep

@@ -32,9 +32,9 @@ struct LegendEntry {
 };
 constexpr std::array kLegend = {
     LegendEntry{kComputes, "forward and backward"},
-    LegendEntry{kQueued, "bucket waits for ranks or link"},
+    LegendEntry{kQueued, "bucket queued"},
     LegendEntry{kHidden, "transfer behind backward"},
-    LegendEntry{kExposed, "waiting, and transfers after backward"},
+    LegendEntry{kExposed, "exposed"},
     LegendEntry{kUpdates, "optimizer"},
 };
 

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
+#include "core/base/parse_json.h"
 #include "train/weights/tensor_file.h"
 
 namespace lockstep::train {

@@ -61,9 +61,8 @@ TEST(OverlapChart, TheLegendNamesEveryColourThatIsDrawn) {
   }
   EXPECT_EQ(drawn.size(), 5U);
   EXPECT_EQ(named, drawn);
-  for (const char* text :
-       {"forward and backward", "bucket waits for ranks or link", "transfer behind backward",
-        "waiting, and transfers after backward", "optimizer"}) {
+  for (const char* text : {"forward and backward", "bucket queued", "transfer behind backward",
+                           "exposed", "optimizer"}) {
     EXPECT_THAT(chart, HasSubstr(std::string(">") + text + "</text>"));
   }
 }
