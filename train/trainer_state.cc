@@ -1,6 +1,7 @@
 // The part of Trainer that gathers, collects and distributes state that is spread over the ranks.
 
-#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "autograd/grad_mode.h"
 #include "core/ops/factory/copy.h"
@@ -89,14 +90,14 @@ void Trainer::read_state(const StateFiles& files) {
 
 void Trainer::read_weights(const std::filesystem::path& path) {
   const std::vector<nn::StoredParameter> stored = task_->model().stored_parameters();
+  std::unordered_map<const TensorImpl*, size_t> number_of;
+  for (size_t i = 0; i < stored.size(); ++i) number_of.emplace(stored[i].tensor.impl(), i);
   const auto runs = [&](int rank) {
     std::vector<KeptRun> kept;
     for (const dist::ShardRun& run : sharded_->runs(rank)) {
-      const auto same = std::ranges::find_if(stored, [&](const nn::StoredParameter& each) {
-        return each.tensor.is_same(run.parameter.tensor);
-      });
-      if (same == stored.end()) continue;
-      kept.push_back({static_cast<size_t>(same - stored.begin()), run.first, run.end, run.values});
+      const auto same = number_of.find(run.parameter.tensor.impl());
+      if (same == number_of.end()) continue;
+      kept.push_back({same->second, run.first, run.end, run.values});
     }
     return kept;
   };
@@ -110,11 +111,11 @@ void Trainer::read_weights(const std::filesystem::path& path) {
       runs);
   sharded_->mark_changed();
   // What is not spread: rank 0 has read it, and gives it to the others.
-  const std::vector<Tensor> parameters = task_->model().parameters();
+  std::unordered_set<const TensorImpl*> parameters;
+  for (const Tensor& each : task_->model().parameters()) parameters.insert(each.impl());
   for (size_t i = 0; i < stored.size(); ++i) {
     const Tensor& tensor = stored[i].tensor;
-    const auto same = [&](const Tensor& each) { return each.is_same(tensor); };
-    if (std::ranges::any_of(parameters, same)) continue;
+    if (parameters.contains(tensor.impl())) continue;
     if (files) {
       const Tensor values = empty({tensor.numel()}, tensor.options());
       files->read(i, 0, tensor.numel(), values);
@@ -132,17 +133,18 @@ void Trainer::read_optimizer_state(const std::filesystem::path& path) {
   }
   const auto runs = [&](int rank) {
     const std::vector<dist::ShardRun> all = sharded_->runs(rank);
+    std::unordered_map<const TensorImpl*, const dist::ShardRun*> run_of;
+    for (const dist::ShardRun& each : all) run_of.emplace(each.parameter.tensor.impl(), &each);
     const bool own = rank == group_->rank();
     std::vector<KeptRun> kept;
     for (size_t name = 0; name < optimizer_->state_names().size(); ++name) {
       const std::vector<Tensor> parts = own ? parts_of_state(name) : std::vector<Tensor>();
       size_t part = 0;
       for (size_t i = 0; i < trained.size(); ++i) {
-        const auto run = std::ranges::find_if(all, [&](const dist::ShardRun& each) {
-          return each.parameter.tensor.is_same(trained[i]);
-        });
-        if (run == all.end()) continue;
-        kept.push_back({name * trained.size() + i, run->first, run->end,
+        const auto found = run_of.find(trained[i].impl());
+        if (found == run_of.end()) continue;
+        const dist::ShardRun& run = *found->second;
+        kept.push_back({name * trained.size() + i, run.first, run.end,
                         own ? parts[part].view({-1}) : Tensor()});
         ++part;
       }
