@@ -150,6 +150,9 @@ TEST(ShardedModel, ReplicasOfShardsTrainAsOneRankDoes) {
 }
 
 TEST(ShardedModel, GatheredCastsAreThoseOfAutocast) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer does not see what oneDNN's cache of bf16 products locks";
+#endif
   for (const ShardStrategy strategy : {ShardStrategy::kFullShard, ShardStrategy::kShardGradOp}) {
     all_ranks(2, [&](ProcessGroup& group) {
       SmallNet whole, cast;
