@@ -256,10 +256,11 @@ void print_table(const Report& report) {
   fmt::print("{}\n{:>6} {:>10} {:>9} {:>9} {:>9} {:>9}  {}\n", overlap.sizes, "bucket", "bytes",
              "ready", "launched", "done", "exposed", "because of");
   const std::vector<double> waits = overlap.exposed();
+  const std::vector<std::string> causes = train::cause_texts(overlap);
   for (size_t b = 0; b < step.bytes.size(); ++b) {
     fmt::print("{:>6} {:>10} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}  {}\n", b + 1, step.bytes[b],
                step.ready[b] * 1e3, step.launched[b] * 1e3, step.done[b] * 1e3, waits[b] * 1e3,
-               train::cause_text(overlap, b));
+               causes[b]);
   }
 }
 

@@ -70,18 +70,18 @@ struct Start {
   int problem;  ///< pipe that receives errno on failure
 };
 
-/// Waits for a byte from a pipe; returns whether it came.
-bool read_byte(int pipe) {
-  char byte = 0;
+/// Waits for `bytes` bytes from a pipe, written at once; returns whether they came.
+bool read_from(int pipe, void* into, size_t bytes) {
   ssize_t got = 0;
   do {
-    got = ::read(pipe, &byte, 1);
+    got = ::read(pipe, into, bytes);
   } while (got < 0 && errno == EINTR);
-  return got == 1;
+  return got == static_cast<ssize_t>(bytes);
 }
 
 [[noreturn]] void run_child(const Start& start) {
   sigset_t none;
+  char go = 0;
   ::sigemptyset(&none);
   restore_write_signals();
   const bool ready = ::setpgid(0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 &&
@@ -90,7 +90,7 @@ bool read_byte(int pipe) {
                      ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0 &&
                      (start.folder == nullptr || ::chdir(start.folder) == 0);
   // The parent may have ended before prctl, in which case no signal would come.
-  if (ready && ::getppid() == start.parent && read_byte(start.go)) {
+  if (ready && ::getppid() == start.parent && read_from(start.go, &go, 1)) {
     ::execve(start.arguments[0], start.arguments, start.environment);
   }
   const int problem = errno;
@@ -164,11 +164,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
     if (before_start) before_start(*this);
     (void)!::write(go.write.get(), "", 1);  // the child holds the other end
     int reason = 0;
-    ssize_t got = 0;
-    do {
-      got = ::read(problem.read.get(), &reason, sizeof(reason));
-    } while (got < 0 && errno == EINTR);
-    LS_CHECK(got != sizeof(reason), ConfigError, "[launch] {} cannot be started{}: {}.", command[0],
+    const bool failed = read_from(problem.read.get(), &reason, sizeof(reason));
+    LS_CHECK(!failed, ConfigError, "[launch] {} cannot be started{}: {}.", command[0],
              working_folder.empty() ? "" : " in " + working_folder, std::strerror(reason));
   } catch (...) {
     signal_group(SIGKILL);

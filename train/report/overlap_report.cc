@@ -185,10 +185,14 @@ const char* cause_of_gather(const OverlapReport& report, size_t unit) {
   return report.step.gather_late[unit] > wait / 2 ? "begun when it was needed" : "slow link";
 }
 
-std::string cause_text(const OverlapReport& report, size_t bucket) {
-  const dist::Exposure cause = report.causes()[bucket];
-  if (cause != dist::Exposure::kSlowRank) return dist::name(cause);
-  return fmt::format("{} (rank {} was ready last)", dist::name(cause), report.last_rank[bucket]);
+std::vector<std::string> cause_texts(const OverlapReport& report) {
+  std::vector<std::string> texts;
+  for (const dist::Exposure cause : report.causes()) {
+    texts.emplace_back(dist::name(cause));
+    if (cause != dist::Exposure::kSlowRank) continue;
+    texts.back() += fmt::format(" (rank {} was ready last)", report.last_rank[texts.size() - 1]);
+  }
+  return texts;
 }
 
 std::vector<std::string> overlap_summary(const OverlapReport& report) {
@@ -206,7 +210,7 @@ std::vector<std::string> overlap_summary(const OverlapReport& report) {
   }
   const auto bucket = static_cast<size_t>(worst - waits.begin());
   lines.push_back(fmt::format("most for {}, {:.1f} ms: {}", bucket_name(report, bucket),
-                              *worst * 1e3, cause_text(report, bucket)));
+                              *worst * 1e3, cause_texts(report)[bucket]));
   return lines;
 }
 
@@ -220,6 +224,7 @@ OverlapTimeline overlap_timeline(const OverlapReport& report) {
       .step_end = step.seconds * 1e3,
       .buckets = {}};
   const std::vector<double> waits = report.exposed();
+  const std::vector<std::string> causes = cause_texts(report);
   double link_free = 0;
   for (size_t b = 0; b < step.bytes.size(); ++b) {
     // The transfer begins when all ranks have the bucket and the link is free.
@@ -231,7 +236,7 @@ OverlapTimeline overlap_timeline(const OverlapReport& report) {
               .begin = begin * 1e3,
               .done = step.done[b] * 1e3,
               .exposed = waits[b] * 1e3,
-              .cause = cause_text(report, b)};
+              .cause = causes[b]};
     if (!report.contents.empty()) {
       bucket.first = report.contents[b].first;
       bucket.last = report.contents[b].last;

@@ -72,8 +72,8 @@ OverlapReport overlap_report(dist::ProcessGroup& group, std::span<const StepOver
 
 /// Returns "slow link": why unit `unit` of a sharded model was waited for.
 const char* cause_of_gather(const OverlapReport& report, size_t unit);
-/// Returns "slow rank (rank 2 was ready last)": why `bucket` was exposed.
-std::string cause_text(const OverlapReport& report, size_t bucket);
+/// Returns by bucket why it was exposed: "slow rank (rank 2 was ready last)".
+std::vector<std::string> cause_texts(const OverlapReport& report);
 /// Summary for the terminal, at most two lines.
 std::vector<std::string> overlap_summary(const OverlapReport& report);
 /// The data of `report` for overlap_chart.

@@ -112,8 +112,8 @@ TEST(OverlapReport, ABucketThatIsReadyLaterOnAnotherRankHasThatRankNamed) {
   report.all_ready[1] = 1.0;  // on rank 1; its transfer cannot end before backward does
   report.last_rank[1] = 1;
   EXPECT_THAT(report.causes(), ElementsAre(dist::Exposure::kHidden, dist::Exposure::kSlowRank));
-  EXPECT_EQ(cause_text(report, 1), "slow rank (rank 1 was ready last)");
-  EXPECT_EQ(cause_text(report, 0), "hidden");
+  EXPECT_EQ(cause_texts(report)[1], "slow rank (rank 1 was ready last)");
+  EXPECT_EQ(cause_texts(report)[0], "hidden");
 }
 
 TEST(OverlapReport, ExposedTimesAddUpToTheStepsWhateverWasMeasured) {
