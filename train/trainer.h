@@ -264,7 +264,8 @@ class Trainer {
   const CollectedState& collected_state();
   /// Why a step is not finite. Leaves everything as it was.
   std::string find_non_finite(const StepInFlight& step);
-  /// The same for a step whose gradients were updated by as they came. The same on all ranks.
+  /// Says so of a step that updated parameters as their gradients came. All ranks get the same
+  /// text.
   std::string find_non_finite_sums();
 
   dist::ProcessGroup* group_;

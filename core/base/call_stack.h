@@ -31,7 +31,7 @@ class CallStack {
   std::vector<Frame> frames() const;
   /// Frames by return address. A look-up takes microseconds, and many stacks have few addresses.
   using KnownFrames = std::unordered_map<const void*, Frame>;
-  /// The same; looks up what `known` lacks, and adds it.
+  /// Does the same, but looks up only what `known` lacks, and adds it.
   std::vector<Frame> frames(KnownFrames& known) const;
   /// One line for each frame: four spaces and its `to_string`.
   std::string describe() const;

@@ -46,7 +46,7 @@ class RanksTest : public Program {
         "done; {}) & fi;",
         rank, when, what);
   }
-  /// The same beside rank 1 once the run in folder "run" has made a step.
+  /// Runs `what` beside rank 1 once the run in folder "run" has made a step.
   static std::string rank_1(const std::string& what) {
     return beside_rank(1, "[ -s run/metrics.jsonl ]", what);
   }

@@ -36,7 +36,7 @@ double median(std::vector<double> values);
 /// The times of a step that took `seconds`.
 StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds);
 
-/// The same with the waiting for parameters.
+/// Returns the same with the waiting for parameters.
 StepOverlap overlap_of_step(const dist::StepTimes& times, double seconds,
                             std::span<const dist::GatherWait> waits);
 

@@ -18,7 +18,7 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format = std
 /// Writes self's elements into `out`, which is resized to self's shape unless it is a view. The
 /// last step of the out= forms of composite operators.
 const Tensor& clone_out(const Tensor& out, const Tensor& self);
-/// The same for indices or counts, the result of `op`. Throws DTypeError unless `out` has their
+/// Does so with indices or counts, the result of `op`. Throws DTypeError unless `out` has their
 /// dtype: another may not hold them.
 const Tensor& clone_indices_out(std::string_view op, const Tensor& out, const Tensor& indices);
 /// self when it already has the format, else a copy, counted as hidden (core/device/copies.h).
