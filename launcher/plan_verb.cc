@@ -53,6 +53,7 @@ void print_json(const config::RunConfig& config, const train::RunPlan& plan,
       .add("optimizer_bytes", plan.optimizer_bytes)
       .add("activation_bytes", plan.activation_bytes)
       .add("peak_bytes", plan.peak_bytes)
+      .add("host_bytes", plan.host_bytes)
       .add("strategy", strategy_of(config))
       .add("communication_bytes_per_step", plan.communication.sum())
       .add("all_reduce_bytes", plan.communication.all_reduce)
@@ -111,6 +112,7 @@ void print_text(const config::RunConfig& config, const train::RunPlan& plan,
   print_bytes("optimizer", plan.optimizer_bytes);
   print_bytes("activations", plan.activation_bytes, "and all else at the worst moment");
   print_bytes("peak", plan.peak_bytes);
+  if (plan.host_bytes > 0) print_bytes("on the host", plan.host_bytes, "of the first three");
   if (room.bytes != UINT64_MAX) {
     print_bytes("allowed here", static_cast<int64_t>(room.bytes), "by " + room.source);
   }

@@ -116,6 +116,12 @@ std::string conflict_with_sharding(const config::RunConfig& config) {
   if (config.parallel().bf16_reduce() && config.reproducibility() == config::BITWISE) {
     return "parallel.bf16_reduce rounds gradients, which reproducibility BITWISE does not allow";
   }
+  if (config.parallel().cpu_offload() && !is_asynchronous(parse_device(config.device()).type)) {
+    return fmt::format(
+        "parallel.cpu_offload moves the state from a device with memory of its own, and device is "
+        "{}",
+        config.device());
+  }
   if (config.optimizer().has_muon()) {
     return "optimizer.muon needs whole matrices, of which a rank has parts";
   }
@@ -165,6 +171,10 @@ std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& 
                                                        const StepShare& share, nn::Module& model,
                                                        dist::ProcessGroup* group) {
   const config::ParallelConfig& parallel = config.parallel();
+  LS_CHECK(!parallel.cpu_offload() || parallel.strategy() != config::ParallelConfig::DDP,
+           ConfigError,
+           "[train] parallel.cpu_offload: DDP keeps the whole state on every rank's device. Choose "
+           "a parallel.strategy that shards, such as FULL_SHARD.");
   if (!is_sharded(config, group)) return nullptr;
   const std::string conflict = conflict_with_sharding(config);
   LS_CHECK(conflict.empty(), ConfigError,
@@ -187,6 +197,7 @@ std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& 
   options.shard_size = shard_size(config, *group);
   options.gather_dtype = gather_dtype(config);
   if (parallel.bf16_reduce()) options.reduce_dtype = DType::kBF16;
+  options.cpu_offload = parallel.cpu_offload();
   switch (parallel.strategy()) {
     case config::ParallelConfig::HYBRID_SHARD:
       options.strategy = dist::ShardStrategy::kHybridShard;

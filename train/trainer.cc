@@ -11,6 +11,7 @@
 #include "configs/run.pb.h"
 #include "core/base/parallel.h"
 #include "core/device/device_runtime.h"
+#include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/optimizer/optimizer.h"
 #include "core/ops/pointwise/pointwise.h"
@@ -307,9 +308,10 @@ void Trainer::update(StepInFlight& step, const Sums& sums) {
   const double limit = settings_.clip_grad_norm;
   const Tensor loss_is_finite = isfinite(sums.loss), norm_is_finite = isfinite(sums.norm);
   const Tensor may_update = logical_and(loss_is_finite, norm_is_finite);
+  const Device there = optimizer_->step_count().device();  // the cpu with parallel.cpu_offload
   optimizer_->step(gradients(), step.result.learning_rate, sums.mean,
-                   {.grad_factor = limit > 0 ? clip_factor(sums.norm, limit) : Tensor(),
-                    .found_inf = logical_not(may_update).to(DType::kF32)});
+                   {.grad_factor = limit > 0 ? clip_factor(sums.norm, limit).to(there) : Tensor(),
+                    .found_inf = to(logical_not(may_update), DType::kF32, there)});
   if (!scaler_.is_enabled()) return;
   // Follows the scale where `outcome_of` will call the step finite.
   const Tensor can_back_off = gt(sums.loss_scale, settings_.outcome.smallest_loss_scale);
@@ -319,7 +321,8 @@ void Trainer::update(StepInFlight& step, const Sums& sums) {
 
 void Trainer::close(StepInFlight& step, const Sums& sums) {
   const NoGradGuard no_grad;
-  std::vector<Tensor> told = {sums.loss, sums.norm, sums.stop, optimizer_->step_count()};
+  std::vector<Tensor> told = {sums.loss, sums.norm, sums.stop,
+                              optimizer_->step_count().to(settings_.device)};
   if (scaler_.is_enabled()) told.push_back(sums.loss_scale);
   step.numbers.add(stack(told));
   updates_.reset();

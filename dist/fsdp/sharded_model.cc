@@ -90,6 +90,13 @@ void check_parameter(const NamedTensor& each, const Tensor& first, const Process
       each.name, each.tensor.shape(), to_string(each.tensor.strides()));
 }
 
+void check_offload(Device device) {
+  LS_CHECK(is_asynchronous(device.type), DeviceError,
+           "[fully_shard] cpu_offload: the parameters are on {}, whose memory is the host's or has "
+           "no streams. Expected them on a device such as cuda:0.",
+           to_string(device));
+}
+
 bool is_ignored(const Tensor& tensor, const ShardOptions& options) {
   return std::ranges::any_of(options.ignored,
                              [&](const Tensor& each) { return each.is_same(tensor); });
@@ -150,6 +157,10 @@ void ShardedModel::add_units(const ShardableModule& root,
   }
   const Tensor& first = root.parameters.front().tensor;
   device_ = first.device();
+  if (options_.cpu_offload && !group_.plans()) {
+    check_offload(device_);
+    host_copies_.emplace(device_);  // none of the pool's, which others may use too
+  }
   std::unordered_map<const TensorImpl*, std::string> names;
   for (const NamedTensor& each : root.parameters) names.emplace(each.tensor.impl(), each.name);
   const auto full_name = [&](const Tensor& tensor) {
@@ -207,15 +218,19 @@ void ShardedModel::add_units(const ShardableModule& root,
   const bool are_here =
       std::ranges::none_of(here, [](const std::string& each) { return each.empty(); });
   summoned_ = are_here;
+  const std::optional<Stream> host_copies =
+      host_copies_ ? std::optional(host_copies_->get()) : std::nullopt;
   const GradientSumOptions sums{.rows = options_.tree_leaves > 0 ? stack_depth(options_.leaves) : 1,
                                 .tree_leaves = options_.tree_leaves,
                                 .average = options_.average,
-                                .send_dtype = options_.reduce_dtype};
+                                .send_dtype = options_.reduce_dtype,
+                                .host_copies = host_copies};
   for (auto& [module, own] : lists) {
     UnitValuesOptions how{.tensors = first.options(),
                           .rank = shards_->rank(),
                           .ranks = shards_->size(),
                           .stays_whole = keeps_whole(),
+                          .host_copies = host_copies,
                           .fill = options_.fill};
     if (!units_.empty()) how.gather_dtype = options_.gather_dtype;
     units_.push_back(std::make_unique<Unit>(module->name, std::move(own), how, sums));
@@ -301,11 +316,15 @@ void ShardedModel::list_blocks() {
 
 Tensor ShardedModel::blocks_of_all(const Tensor& own) {
   const NoGradGuard no_grad;
-  const Tensor padded = zeros({most_blocks_}, own.options());
+  const Tensor padded = zeros({most_blocks_}, {own.dtype(), device_});
   slice(padded, 0, 0, own.numel()).copy_(own);
-  const Tensor all = empty({most_blocks_ * shards_->size()}, own.options());
+  const Tensor all = empty({most_blocks_ * shards_->size()}, padded.options());
   shards_->all_gather(all, padded).wait();
   return index_select(all, 0, block_places_);
+}
+
+void ShardedModel::wait_for_host_copies() const {
+  if (host_copies_) host_copies_->get().synchronize();
 }
 
 // --- all parameters at once ----------------------------------------------------------------------
@@ -316,6 +335,7 @@ void ShardedModel::summon_full_parameters() {
     unit->values.start_gather(*gathers_, /*as_they_are=*/true);
   }
   for (const auto& unit : units_) unit->values.finish_gather();
+  wait_for_host_copies();
   summoned_ = true;
 }
 
@@ -399,7 +419,7 @@ Tensor ShardedModel::collect(const Place& place, const Tensor& own, int root) co
   if (root / shards_->size() != group_.rank() / shards_->size()) return {};  // other replicas
   const int root_shard = shard_rank(root);
   if (group_.rank() != root) {
-    if (own.defined()) gathers_->send(own.view({-1}), root_shard).wait();
+    if (own.defined()) gathers_->send(own.view({-1}).to(device_), root_shard).wait();
     return {};
   }
   const Tensor& parameter = units_[place.unit]->values.parameters()[place.index].tensor;
@@ -434,12 +454,20 @@ Tensor ShardedModel::collect_parts(size_t number, const std::vector<Tensor>& par
   return collect(trained_[number].place, own_part(number, parts), root);
 }
 
+/// Receives into `part`, which may be on the host.
+void ShardedModel::receive(const Tensor& part, int from) const {
+  const Tensor there =
+      part.device() == device_ ? part : empty(part.sizes(), {part.dtype(), device_});
+  group_.recv(there, from).wait();
+  if (!there.is_same(part)) part.copy_(there);
+}
+
 void ShardedModel::distribute_parts(size_t number, const Tensor& whole,
                                     const std::vector<Tensor>& parts, int root) const {
   const NoGradGuard no_grad;
   const Tensor own = own_part(number, parts);
   if (group_.rank() != root) {
-    if (own.defined()) group_.recv(own.view({-1}), root).wait();
+    if (own.defined()) receive(own.view({-1}), root);
     return;
   }
   each_run(trained_[number].place, whole, [&](int shard, const Tensor& run) {
@@ -447,7 +475,7 @@ void ShardedModel::distribute_parts(size_t number, const Tensor& whole,
       if (rank == root) {
         own.view({-1}).copy_(run);
       } else {
-        group_.send(run, rank).wait();
+        group_.send(run.to(device_), rank).wait();
       }
     }
   });

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "autograd/hooks.h"
+#include "core/tensor/event.h"
+#include "core/tensor/stream.h"
 #include "dist/collectives/leaf_tree.h"
 #include "dist/ddp/gradient_sync.h"
 #include "dist/fsdp/unit_gradients.h"
@@ -58,6 +60,11 @@ struct ShardOptions {
   /// The dtype in which gradients are sent to the ranks that keep their sums; sums are added up in
   /// the parameters'. Not with tree_leaves.
   std::optional<DType> reduce_dtype;
+  /// Keeps this rank's parts of parameters and of gradients in pinned memory of the host, so that
+  /// the optimizer's state is there too and the optimizer runs there. Parts are copied to the
+  /// device as units are gathered, and sums to the host as they are complete, beside computing. For
+  /// parameters on a device with streams.
+  bool cpu_offload = false;
   /// Divides the sums by the number of ranks. Not with tree_leaves.
   bool average = false;
   /// Gradients are added up on each rank, at the price of memory for all of them, until the
@@ -256,11 +263,14 @@ class ShardedModel final : public GradientSync {
   };
 
   void make_groups(int size);
+  /// Waits for copies between the host and the device, if shards are kept on the host.
+  void wait_for_host_copies() const;
   /// The rank of `shards_` that keeps what `rank` of all ranks keeps.
   int shard_rank(int rank) const { return rank % shards_->size(); }
   SumGroups sum_groups() { return {&group_, shards_, replicas_.get()}; }
   void drain();
   void complete(Unit& unit);
+  void tell_of_copied();
   void add_units(const ShardableModule& root, const std::vector<ShardableModule>& modules);
   void watch(uint32_t unit, const ShardableModule& module);
   void list_parts(const std::vector<NamedTensor>& parameters);
@@ -269,6 +279,7 @@ class ShardedModel final : public GradientSync {
   template <class Visit>
   void each_run(const Place& place, const Tensor& whole, const Visit& visit) const;
   Tensor collect(const Place& place, const Tensor& own, int root) const;
+  void receive(const Tensor& part, int from) const;
   /// This rank's part of trained parameter `number` among `parts`; undefined if it has none.
   Tensor own_part(size_t number, const std::vector<Tensor>& parts) const;
   // What the hooks do.
@@ -302,6 +313,7 @@ class ShardedModel final : public GradientSync {
   std::unique_ptr<ProcessGroup> gathers_;  ///< apart from sums, so that neither waits for the other
   const ShardOptions options_;
   Device device_;
+  std::optional<OwnedStream> host_copies_;    ///< with cpu_offload
   std::vector<std::unique_ptr<Unit>> units_;  ///< the root first
   std::vector<std::function<void()>> undo_;   ///< the hooks of modules
   std::vector<HookHandle> hooks_;             ///< of parameters
@@ -340,6 +352,12 @@ class ShardedModel final : public GradientSync {
     bool is_last = false;  ///< of the unit in this step, as far as was announced
   };
   std::deque<InFlight> in_flight_;
+  /// Sums that are being copied to the host, of which on_reduced_ will be told.
+  struct OnTheWay {
+    const Unit* unit = nullptr;
+    Event copied;
+  };
+  std::deque<OnTheWay> on_the_way_;
   size_t reductions_ = 0;              ///< in the backward in progress
   bool accumulated_ = false;           ///< a gradient came in the backward in progress
   std::weak_ptr<const bool> running_;  ///< expires with the backward in progress

@@ -33,6 +33,7 @@ void ShardedModel::begin_step() {
     unit->told = false;
   }
   in_flight_.clear();
+  on_the_way_.clear();
   stack_.clear();
   next_leaf_ = options_.leaves.first;
   in_leaf_ = false;
@@ -78,6 +79,8 @@ void ShardedModel::finish() {
   while (!in_flight_.empty()) drain();
   for (const auto& unit : units_) unit->gradients.begin_replica_sums(sum_groups());
   for (const auto& unit : units_) complete(*unit);
+  wait_for_host_copies();
+  tell_of_copied();
   times_.all_reduced({});
   mark_changed();
 }
@@ -122,6 +125,7 @@ void ShardedModel::begin_forward() {
 void ShardedModel::end_forwards() {
   if (summoned_) return;
   for (const auto& unit : units_) unit->values.release();
+  wait_for_host_copies();
 }
 
 void ShardedModel::gather_casts(bool on) {
@@ -279,7 +283,18 @@ void ShardedModel::drain() {
 /// Waits for a unit's sums, and tells of them.
 void ShardedModel::complete(Unit& unit) {
   unit.gradients.finish();
-  if (on_reduced_ && !std::exchange(unit.told, true) && !unit.parts.empty()) {
+  if (!on_reduced_ || std::exchange(unit.told, true) || unit.parts.empty()) return;
+  if (!host_copies_) return on_reduced_(unit.parts, gradients_);
+  on_the_way_.push_back({&unit, Event()});
+  on_the_way_.back().copied.record(host_copies_->get());
+  tell_of_copied();
+}
+
+/// Tells of sums that have come to the host. Backward does not wait for the others.
+void ShardedModel::tell_of_copied() {
+  while (!on_the_way_.empty() && on_the_way_.front().copied.query()) {
+    const Unit& unit = *on_the_way_.front().unit;
+    on_the_way_.pop_front();
     on_reduced_(unit.parts, gradients_);
   }
 }

@@ -6,7 +6,9 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
+#include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/factory/pinned.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
 #include "dist/collectives/leaf_tree.h"
@@ -29,7 +31,15 @@ UnitGradients::UnitGradients(std::vector<NamedTensor> parameters, const ShardLay
     trained_count_ += trained_.back() ? 1 : 0;
   }
   if (trained_count_ == 0) return;
-  sums_ = zeros({layout_.shard_elements()}, parameters_.front().tensor.options());
+  const Tensor& first = parameters_.front().tensor;
+  dtype_ = first.dtype();
+  device_ = first.device();
+  if (options_.host_copies) {
+    host_sums_ = empty_pinned({layout_.shard_elements()}, dtype_, device_);
+    host_sums_.zero_();
+  } else {
+    sums_ = zeros({layout_.shard_elements()}, {dtype_, device_});
+  }
 }
 
 UnitGradients::~UnitGradients() { drop_places(); }
@@ -50,7 +60,7 @@ void UnitGradients::begin_leaf(int64_t row) {
 void UnitGradients::place() {
   const NoGradGuard no_grad;
   if (!arena_.defined()) {
-    arena_ = empty({options_.rows, layout_.elements()}, sums_.options());
+    arena_ = empty({options_.rows, layout_.elements()}, {dtype_, device_});
     for (const ShardLayout::Gap& gap : layout_.gaps()) {
       slice(arena_, 1, gap.first, gap.end).zero_();
     }
@@ -111,7 +121,7 @@ uint32_t UnitGradients::first_missing() const {
 }
 
 int64_t UnitGradients::bytes() const {
-  return layout_.elements() * static_cast<int64_t>(size_of(sums_.dtype()));
+  return layout_.elements() * static_cast<int64_t>(size_of(dtype_));
 }
 
 void UnitGradients::join(int64_t row, int64_t joins) {
@@ -131,7 +141,7 @@ Work UnitGradients::exchange_subtrees(const SumGroups& groups, const Tensor& sum
   }
   subtrees_ = empty(
       {std::accumulate(received.begin(), received.end(), int64_t{0}), layout_.shard_elements()},
-      sums_.options());
+      {dtype_, device_});
   // By part: a copy where there are several subtrees.
   const Tensor by_part = sums.view({rows, parts, layout_.shard_elements()})
                              .transpose(0, 1)
@@ -145,6 +155,7 @@ Work UnitGradients::reduce(const SumGroups& groups, int64_t row, int64_t joins) 
   const NoGradGuard no_grad;
   drop_places();
   join(row, joins);
+  if (!sums_.defined()) sums_ = empty({layout_.shard_elements()}, {dtype_, device_});
   Pending next;
   next.is_first = !has_sums_;
   if (has_sums_ || options_.send_dtype) {
@@ -200,10 +211,17 @@ void UnitGradients::begin_replica_sums(const SumGroups& groups) {
 void UnitGradients::finish() {
   const NoGradGuard no_grad;
   finish_shard_sums();
-  if (!replica_sums_) return;
-  replica_sums_->wait();
-  if (options_.send_dtype && sent_sums_.defined()) sums_.copy_(sent_sums_);
-  sent_sums_ = {};
+  if (replica_sums_) {
+    replica_sums_->wait();
+    if (options_.send_dtype && sent_sums_.defined()) sums_.copy_(sent_sums_);
+    sent_sums_ = {};
+  }
+  if (!host_sums_.defined() || !sums_.defined()) return;
+  options_.host_copies->wait_stream(current_stream(device_));
+  const StreamGuard on_side(*options_.host_copies);
+  copy_(host_sums_, sums_, /*non_blocking=*/true);
+  sums_.record_stream(*options_.host_copies);
+  sums_ = {};
 }
 
 void UnitGradients::finish_shard_sums() {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/tensor/stream.h"
 #include "dist/ddp/reducer.h"
 #include "dist/fsdp/shard_layout.h"
 #include "dist/group/process_group.h"
@@ -21,6 +22,8 @@ struct GradientSumOptions {
   bool average = false;
   /// The dtype in which gradients are sent, if another than the parameters'. Not with tree_leaves.
   std::optional<DType> send_dtype;
+  /// Keeps the sums in pinned memory of the host, and copies them there on this stream.
+  std::optional<Stream> host_copies;
 };
 
 /// The ranks that gradients are summed over. With replicas the ranks come in groups of equal size,
@@ -49,7 +52,7 @@ class UnitGradients {
   size_t trained() const { return trained_count_; }
   /// This rank's part of the sums, [shard_elements()], zeros before the first; undefined for a unit
   /// of frozen parameters.
-  const Tensor& sums() const { return sums_; }
+  const Tensor& sums() const { return host_sums_.defined() ? host_sums_ : sums_; }
 
   /// Forgets sums and gradients: a new step.
   void begin_step();
@@ -80,7 +83,7 @@ class UnitGradients {
   /// this has not been done in this step. Collective in `groups.replicas`; the step's last
   /// reduction must have begun.
   void begin_replica_sums(const SumGroups& groups);
-  /// Waits for the sums.
+  /// Waits for the sums. Those on the host are there when `host_copies` has come past this call.
   void finish();
   /// Bytes that a reduction sends and receives.
   int64_t bytes() const;
@@ -102,7 +105,10 @@ class UnitGradients {
   const GradientSumOptions options_;
   std::vector<bool> trained_;
   size_t trained_count_ = 0;
-  Tensor sums_;
+  DType dtype_ = DType::kF32;  ///< of the parameters
+  Device device_;
+  Tensor sums_;  ///< undefined between steps where they are kept on the host
+  Tensor host_sums_;
   bool has_sums_ = false;  ///< of this step
   Tensor arena_;           ///< [rows, elements()]; undefined between a reduction and a backward
   int64_t row_ = 0;

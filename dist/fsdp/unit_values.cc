@@ -6,7 +6,9 @@
 
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
+#include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/factory/pinned.h"
 #include "core/ops/view/view.h"
 #include "dist/ddp/gradient_arena.h"
 
@@ -97,7 +99,13 @@ UnitValues::UnitValues(std::string name, std::vector<NamedTensor> parameters,
     casts_.push_back(is_cast(i) ? cast_of(parameter, *options_.gather_dtype, why_away_.back())
                                 : Tensor());
   }
-  shard_ = options_.stays_whole ? own_part(arena_) : own_part(arena_).clone();
+  const Tensor own = own_part(arena_);
+  if (options_.host_copies) {
+    shard_ = empty_pinned(own.sizes(), own.dtype(), own.device());
+    shard_.copy_(own);
+  } else {
+    shard_ = options_.stays_whole ? own : own.clone();
+  }
 }
 
 UnitValues::~UnitValues() {
@@ -123,27 +131,42 @@ bool UnitValues::start_gather(ProcessGroup& group, bool as_they_are) {
   const bool is_there = gather_under_way_ || (has_arena() && !out_of_date_);
   if (parameters_.empty() || is_there) return false;
   const NoGradGuard no_grad;
-  if (gathers_casts_ && !as_they_are) {
-    start_cast_gather(group);
-  } else {
-    if (!arena_.defined()) arena_ = empty({layout_.elements()}, shard_.options());
-    gather_ = group.all_gather(arena_, shard_);
+  const bool casts = gathers_casts_ && !as_they_are;
+  const Device device = *options_.tensors.device;
+  Tensor& arena = casts ? cast_arena_ : arena_;
+  const DType dtype = casts ? *options_.gather_dtype : shard_.dtype();
+  if (!arena.defined()) arena = empty({layout_.elements()}, {dtype, device});
+  const int64_t vectors_end = layout_.offset(static_cast<uint32_t>(vectors_));
+  if (casts && vectors_ > 0) vector_arena_ = empty({vectors_end}, {shard_.dtype(), device});
+
+  // Memory belongs to the stream that computes; what comes from the host is queued beside it.
+  std::optional<StreamGuard> on_side;
+  if (options_.host_copies) {
+    options_.host_copies->wait_stream(current_stream(device));
+    on_side.emplace(*options_.host_copies);
+  }
+  const bool moves = casts || options_.host_copies;
+  const Tensor own = moves ? own_part(arena) : shard_;
+  if (moves) copy_(own, casts ? cast_shard() : shard_, /*non_blocking=*/true);
+  gather_ = group.all_gather(arena, own);
+  if (vector_arena_.defined()) {
+    if (options_.rank == 0) {
+      copy_(vector_arena_, slice(shard_, 0, 0, vectors_end), /*non_blocking=*/true);
+    }
+    vector_gather_ = group.broadcast(vector_arena_, 0);
   }
   gather_under_way_ = true;
   out_of_date_ = false;
   return true;
 }
 
-void UnitValues::start_cast_gather(ProcessGroup& group) {
-  cast_arena_ = empty({layout_.elements()}, {*options_.gather_dtype, shard_.device()});
-  const Tensor own = own_part(cast_arena_);
-  own.copy_(shard_);
-  gather_ = group.all_gather(cast_arena_, own);
-  if (vectors_ == 0) return;
-  const int64_t end = layout_.offset(static_cast<uint32_t>(vectors_));
-  vector_arena_ = empty({end}, shard_.options());
-  if (options_.rank == 0) vector_arena_.copy_(slice(shard_, 0, 0, end));
-  vector_gather_ = group.broadcast(vector_arena_, 0);
+const Tensor& UnitValues::cast_shard() {
+  if (!options_.host_copies) return shard_;
+  if (!host_cast_.defined()) {
+    host_cast_ = empty_pinned(shard_.sizes(), *options_.gather_dtype, *options_.tensors.device);
+    host_cast_.copy_(shard_);
+  }
+  return host_cast_;
 }
 
 void UnitValues::finish_gather() {
@@ -184,12 +207,14 @@ void UnitValues::release() {
 void UnitValues::mark_changed() {
   out_of_date_ = options_.stays_whole;
   new_values_ = true;
+  host_cast_ = {};
 }
 
 void UnitValues::take_from_parameters() {
-  if (options_.stays_whole) return;  // the shard is a part of the arena
+  if (shares_arena()) return;
   const NoGradGuard no_grad;
   shard_.copy_(own_part(arena_));
+  host_cast_ = {};
 }
 
 }  // namespace lockstep::dist

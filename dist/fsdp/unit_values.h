@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/tensor/stream.h"
 #include "dist/ddp/reducer.h"
 #include "dist/fsdp/shard_layout.h"
 #include "dist/group/process_group.h"
@@ -24,6 +25,9 @@ struct UnitValuesOptions {
   int rank = 0;           ///< of the ranks that keep different parts
   int ranks = 1;
   bool stays_whole = false;  ///< the arena is never freed, and the shard is part of it
+  /// Keeps the shard in pinned memory of the host instead, and copies it to the device on this
+  /// stream.
+  std::optional<Stream> host_copies;
   /// The dtype in which matrices are gathered, as the casts that autocast takes
   /// (set_prepared_cast); without it all parameters are gathered as they are.
   std::optional<DType> gather_dtype;
@@ -57,7 +61,8 @@ class UnitValues {
   size_t first_without_values() const;
   /// Says that all parameters have values now: they were written to the shards.
   void values_given() { without_values_.clear(); }
-  /// This rank's part of the arena, [shard_elements()], which the optimizer changes.
+  /// This rank's part of the arena, [shard_elements()], which the optimizer changes. One on the
+  /// host must not be changed before `host_copies` has come past what `start_gather` queued.
   const Tensor& shard() const { return shard_; }
   /// Bytes of the arena.
   int64_t bytes() const;
@@ -88,7 +93,10 @@ class UnitValues {
   bool has_arena() const { return arena_.defined() || cast_arena_.defined(); }
   /// Whether parameter `index` is gathered as a cast.
   bool is_cast(size_t index) const { return gathers_casts_ && index >= vectors_; }
-  void start_cast_gather(ProcessGroup& group);
+  /// Whether the shard is a part of the arena.
+  bool shares_arena() const { return options_.stays_whole && !options_.host_copies; }
+  /// The shard on its way to the device, in the dtype that is gathered.
+  const Tensor& cast_shard();
 
   const std::string name_;
   const std::vector<NamedTensor> parameters_;
@@ -98,6 +106,7 @@ class UnitValues {
   const UnitValuesOptions options_;
   Tensor arena_;  ///< [elements()]; undefined while released
   Tensor shard_;
+  Tensor host_cast_;  ///< of a shard on the host; undefined when the shard has changed
   // Where matrices are gathered as casts: the arena in their dtype, and the vectors as they are.
   bool gathers_casts_ = false;
   size_t vectors_ = 0;         ///< number of parameters before the first matrix

@@ -1,8 +1,10 @@
 // parallel.strategy: models that are spread over the ranks train as one rank does.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -166,6 +168,102 @@ TEST(Sharding, OnADeviceWithStreamsTheBitsAreThoseOfTheCpu) {
       for (const Trace& each : traces(config, ranks, 4)) {
         EXPECT_EQ(each, one) << strategy << ", " << ranks << " ranks";
       }
+    }
+  }
+}
+
+/// `config` on a device with streams, its state on the host.
+config::RunConfig offloaded(config::RunConfig config) {
+  config.set_device("host:0");
+  config.mutable_parallel()->set_cpu_offload(true);
+  return config;
+}
+
+TEST(Sharding, OffloadToTheHostChangesNoBit) {
+  const TemporaryDirectory folder;
+  const std::string more = "train { batch_size: 8 micro_batch_size: 1 } ";
+  const Trace one = trace(tiny_run(folder, bitwise("DDP", more)), 4);
+  const Trace one_mixed = trace(tiny_run(folder, bitwise("DDP", mixed())), 4);
+  for (const char* strategy : kStrategies) {
+    for (const Trace& each : traces(offloaded(tiny_run(folder, bitwise(strategy, more))), 3, 4)) {
+      EXPECT_EQ(each, one) << strategy;
+    }
+    for (const Trace& each :
+         traces(offloaded(tiny_run(folder, bitwise(strategy, mixed()))), 2, 4)) {
+      EXPECT_EQ(each, one_mixed) << strategy;
+    }
+  }
+  for (const Trace& each : traces(offloaded(tiny_run(folder, hybrid(2, more))), 4, 4)) {
+    EXPECT_EQ(each, one);
+  }
+}
+
+TEST(Sharding, OffloadGoesWithLossScalesUpdatesInBackwardAndSumsOfSeveralBackwards) {
+  const TemporaryDirectory folder;
+  for (const auto& [more, parallel] :
+       {std::pair("precision: F16_MIXED train { batch_size: 8 micro_batch_size: 1 }", ""),
+        std::pair("optimizer { clip_grad_norm: 0 optimizer_in_backward: true } train { batch_size: "
+                  "8 micro_batch_size: 1 }",
+                  ""),
+        std::pair("train { batch_size: 8 micro_batch_size: 2 }", "bf16_reduce: true")}) {
+    for (const char* strategy : kStrategies) {
+      const std::string text = fmt::format("device: \"host:0\" parallel {{ strategy: {} {} }} {}",
+                                           strategy, parallel, more);
+      const config::RunConfig config = tiny_run(folder, text);
+      EXPECT_EQ(traces(offloaded(config), 2, 4), traces(config, 2, 4)) << text;
+    }
+  }
+}
+
+TEST(Sharding, AnOffloadedRunIsResumedEvaluatedAndSampled) {
+  const std::string more =
+      "train { batch_size: 8 micro_batch_size: 1 steps: 6 eval_every: 2 sample_every: 3 "
+      "sample_bytes: 8 } checkpoint { every_steps: 2 }";
+  const TemporaryDirectory plain;
+  rethrow_first(run_on_ranks(tiny_run(plain, bitwise("DDP", more)), plain, 1));
+  const TemporaryDirectory run;
+  const config::RunConfig config = offloaded(tiny_run(run, bitwise("FULL_SHARD", more)));
+  std::atomic<int> asked = 0;
+  (void)run_on_ranks(config, run, 2, [&] { return ++asked >= 3; });
+  rethrow_first(run_on_ranks(config, run, 3));
+  EXPECT_TRUE(weights_of(run) == weights_of(plain));
+}
+
+TEST(Sharding, OffloadLeavesOnTheDeviceWhatIsGathered) {
+  const TemporaryDirectory folder;
+  const std::string model =
+      " device: \"host:0\" model { gpt2 { layers: 16 width: 128 } checkpoint_every: 1 } train { "
+      "batch_size: 2 micro_batch_size: 1 }";
+  Allocator& memory = allocator(parse_device("host:0"));
+  const auto left = [&](const std::string& parallel) {
+    const int64_t before = memory.stats().allocated;
+    std::barrier all_ranks(2);
+    return trained_on_ranks(tiny_run(folder, parallel + model), 2, [&](Trainer& trainer) {
+      trainer.step();
+      trainer.step();
+      synchronize(parse_device("host:0"));
+      all_ranks.arrive_and_wait();
+      const int64_t bytes = memory.stats().allocated - before;
+      all_ranks.arrive_and_wait();
+      return bytes;
+    })[0];
+  };
+  // All state is gone from the device; what is left are tables and the batch.
+  EXPECT_LT(10 * left("parallel { strategy: FULL_SHARD cpu_offload: true }"),
+            left("parallel { strategy: FULL_SHARD }"));
+}
+
+TEST(Sharding, OffloadIsRefusedWhereItHasNoPlace) {
+  const TemporaryDirectory folder;
+  for (const auto& [more, named] :
+       {std::pair("parallel { strategy: FULL_SHARD cpu_offload: true }", "device is cpu"),
+        std::pair("parallel { cpu_offload: true } device: \"host:0\"", "strategy that shards")}) {
+    const config::RunConfig config = tiny_run(folder, more);
+    const auto errors = dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
+      Trainer trainer = Trainer::create(config, build_task(config), &group);
+    });
+    for (const std::exception_ptr& error : errors) {
+      expect_error<ConfigError>([&] { std::rethrow_exception(error); }, "cpu_offload", named);
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
+#include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_logic.h"
@@ -86,7 +87,7 @@ Tensor GradScaler::unscale_(std::span<const Tensor> gradients, const Tensor& nor
   const Tensor& scale = scale_on(norm.device());
   const Tensor factor = where(is_finite, reciprocal(scale), ones_like(scale));
   if (!gradients.empty()) {
-    const Tensor narrow = factor.to(gradients[0].dtype());
+    const Tensor narrow = to(factor, gradients[0].dtype(), gradients[0].device());
     for (const Tensor& gradient : gradients) mul_(gradient, narrow);
   }
   return norm * factor;

@@ -165,6 +165,16 @@ PlannedModel classifier(const config::RunConfig& config, int64_t rows) {
           .flops_per_token = flops};
 }
 
+/// Takes what parallel.cpu_offload keeps on the host out of the peak: the meta device that the plan
+/// ran on has no host beside it.
+void move_to_host(RunPlan& plan, const dist::ShardedModel& sharded) {
+  const int64_t state = plan.gradient_bytes + plan.optimizer_bytes;
+  const bool are_shards = sharded.gathers_each_pass();  // else the device keeps all parameters
+  plan.host_bytes =
+      state + (are_shards ? plan.parameter_bytes : plan.parameter_bytes / sharded.shard_size());
+  plan.peak_bytes -= are_shards ? plan.host_bytes : state;
+}
+
 }  // namespace
 
 PlannedModel planned_model(const config::RunConfig& config, int64_t rows) {
@@ -235,6 +245,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   plan.peak_bytes = memory.stats().peak_allocated - before;
   plan.activation_bytes =
       plan.peak_bytes - plan.parameter_bytes - plan.gradient_bytes - plan.optimizer_bytes;
+  if (sharded && config.parallel().cpu_offload()) move_to_host(plan, *sharded);
   // A checkpoint holds the state of all ranks, each tensor of a parameter's shape.
   const int64_t state_bytes =
       sharded ? static_cast<int64_t>(optimizer->state_names().size()) * whole_bytes

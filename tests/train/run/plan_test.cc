@@ -313,5 +313,26 @@ TEST(Plan, StateOfAShardedModelIsTheRanksPart) {
   EXPECT_EQ(optimizer.optimizer_bytes, full.optimizer_bytes);
 }
 
+TEST(Plan, OffloadTakesStateFromTheDevice) {
+  const TemporaryDirectory folder;
+  const auto plan = [&](const std::string& parallel) {
+    return plan_run(tiny_run(folder,
+                             "model { gpt2 { layers: 4 width: 256 } } device: \"host:0\" "
+                             "parallel { strategy: " +
+                                 parallel + " }"),
+                    4);
+  };
+  for (const char* strategy : {"FULL_SHARD", "SHARD_OPTIMIZER"}) {
+    const RunPlan device = plan(strategy);
+    const RunPlan host = plan(std::string(strategy) + " cpu_offload: true");
+    const int64_t shards = plan("FULL_SHARD").parameter_bytes;
+    EXPECT_EQ(device.host_bytes, 0);
+    EXPECT_EQ(host.host_bytes, shards + host.gradient_bytes + host.optimizer_bytes) << strategy;
+    const bool keeps_all = host.parameter_bytes > shards;
+    EXPECT_EQ(host.peak_bytes, device.peak_bytes - host.host_bytes + (keeps_all ? shards : 0))
+        << strategy;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::train
