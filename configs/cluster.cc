@@ -30,10 +30,20 @@ void check_links(const ClusterConfig& cluster, const Origins& origins) {
 void check_compute(const ClusterConfig& cluster, const Origins& origins) {
   if (!cluster.has_measured()) return;
   const MeasuredCompute& measured = cluster.measured();
-  if (measured.update_ms() < measured.step_ms()) return;
-  fail(origins, "measured.update_ms",
-       fmt::format("measured.update_ms is part of measured.step_ms: expected less than {}, got {}.",
-                   measured.step_ms(), measured.update_ms()));
+  if (measured.update_ms() >= measured.step_ms()) {
+    fail(origins, "measured.update_ms",
+         fmt::format(
+             "measured.update_ms is part of measured.step_ms: expected less than {}, got {}.",
+             measured.step_ms(), measured.update_ms()));
+  }
+  const double passes = measured.step_ms() - measured.update_ms();
+  if (measured.first_ready_ms() >= passes) {
+    fail(origins, "measured.first_ready_ms",
+         fmt::format(
+             "measured.first_ready_ms is a time within the last backward: expected less than "
+             "measured.step_ms - measured.update_ms, {}, got {}.",
+             passes, measured.first_ready_ms()));
+  }
 }
 
 void resolve_cluster(ClusterConfig& cluster, Origins& origins) {

@@ -1,15 +1,16 @@
 #include "dist/simulate/step_work.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace lockstep::dist {
 
 namespace {
 
-void scale(UnitWork& unit, double factor) {
-  unit.forward *= factor;
-  unit.backward *= factor;
-  for (ParameterWork& each : unit.parameters) each.ready *= factor;
+void scale(UnitWork& unit, double forward, double backward) {
+  unit.forward *= forward;
+  unit.backward *= backward;
+  for (ParameterWork& each : unit.parameters) each.ready *= backward;
 }
 
 }  // namespace
@@ -30,12 +31,26 @@ double StepWork::seconds(double shards) const {
   return static_cast<double>(micro_batches) * (forward() + backward()) + update / shards;
 }
 
+double StepWork::first_ready() const {
+  double first = backward();
+  const auto look_at = [&](const UnitWork& unit) {
+    for (const ParameterWork& each : unit.parameters) first = std::min(first, each.ready);
+  };
+  look_at(root);
+  for (const UnitWork& unit : units) look_at(unit);
+  return first;
+}
+
 StepWork scaled(StepWork work, double factor) {
-  scale(work.root, factor);
-  for (UnitWork& unit : work.units) scale(unit, factor);
-  work.forward_before *= factor;
-  work.backward_before *= factor;
   work.update *= factor;
+  return scaled_passes(std::move(work), factor, factor);
+}
+
+StepWork scaled_passes(StepWork work, double forward, double backward) {
+  scale(work.root, forward, backward);
+  for (UnitWork& unit : work.units) scale(unit, forward, backward);
+  work.forward_before *= forward;
+  work.backward_before *= backward;
   return work;
 }
 

@@ -37,9 +37,13 @@ struct StepWork {
   double backward() const;  ///< seconds of a micro-batch
   /// Seconds of a step that updates 1 / `shards` of the parameters.
   double seconds(double shards = 1) const;
+  /// Seconds of backward until the first gradient is complete.
+  double first_ready() const;
 };
 
 /// Returns the same with all times multiplied by `factor`.
 StepWork scaled(StepWork work, double factor);
+/// Returns the same with times of forward and backward multiplied by different factors.
+StepWork scaled_passes(StepWork work, double forward, double backward);
 
 }  // namespace lockstep::dist

@@ -141,6 +141,8 @@ void finish(Report& report) {
         report.communication * 1e3);
   }
   overlap.more = {{"compute_ms", report.compute.seconds * 1e3},
+                  {"compute_first_ready_ms",
+                   report.compute.ready.empty() ? 0 : report.compute.ready.front() * 1e3},
                   {"compute_backward_ms", report.compute.backward_end * 1e3},
                   {"comm_ms", report.communication * 1e3},
                   {"comm_cpu_ms", report.stolen_cpu * 1e3},

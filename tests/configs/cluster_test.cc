@@ -37,6 +37,7 @@ TEST(Cluster, NamesTheFirstErrorAndItsPlace) {
   refuses("hosts: 1 ranks_per_host: 1", "compute");
   refuses("hosts: 1 ranks_per_host: 1 peak { tflops: 1 }", "peak.efficiency is required");
   refuses("hosts: 1 ranks_per_host: 1 measured { step_ms: 1 update_ms: 2 }", "update_ms");
+  refuses("hosts: 1 ranks_per_host: 1 measured { step_ms: 9 first_ready_ms: 9 }", "first_ready_ms");
   refuses("hosts: 1 ranks_per_host: 1 measured { step_ms: -1 }", "step_ms");
   refuses(kTwoHosts + " oversubscription: 0.5", "oversubscription");
   refuses(kTwoHosts + " bandwidth: 3", "no field");

@@ -48,6 +48,15 @@ double update_bytes(const RunPlan& plan) {
   return 2 * changed + static_cast<double>(plan.parameter_bytes);
 }
 
+/// Seconds of the forward of a micro-batch that takes `micro_batch` seconds and has its first
+/// gradient after `first_ready`. Backward takes the rest, in which that gradient is as far as it is
+/// in the counted one.
+double forward_until(double first_ready, double micro_batch, const dist::StepWork& counted) {
+  const double part = counted.first_ready() / counted.backward();
+  if (part >= 1) return first_ready / 2;
+  return std::clamp((first_ready - part * micro_batch) / (1 - part), 0.0, micro_batch);
+}
+
 /// The counted operations in seconds of a rank. `plan` is that of one rank.
 dist::StepWork timed(const dist::StepWork& counted, const config::ClusterConfig& cluster,
                      const RunPlan& plan) {
@@ -61,11 +70,17 @@ dist::StepWork timed(const dist::StepWork& counted, const config::ClusterConfig&
   }
   const config::MeasuredCompute& measured = cluster.measured();
   const double passes = counted.seconds();
-  LS_CHECK(passes > 0, ConfigError,
+  LS_CHECK(counted.forward() > 0 && counted.backward() > 0, ConfigError,
            "[plan] --simulate: no operator of the model declares its floating-point operations, so "
            "that the measured time cannot be shared out. Declare them (OpBuilder::flops).");
-  dist::StepWork work =
-      scaled(counted, (measured.step_ms() - measured.update_ms()) * 1e-3 / passes);
+  const double micro_batches = static_cast<double>(counted.micro_batches);
+  const double micro_batch = (measured.step_ms() - measured.update_ms()) * 1e-3 / micro_batches;
+  const double as_counted = micro_batch * counted.forward() * micro_batches / passes;
+  const double first_ready = measured.first_ready_ms() * 1e-3 - (micro_batches - 1) * micro_batch;
+  const double forward =
+      first_ready > 0 ? forward_until(first_ready, micro_batch, counted) : as_counted;
+  dist::StepWork work = scaled_passes(counted, forward / counted.forward(),
+                                      (micro_batch - forward) / counted.backward());
   work.update = measured.update_ms() * 1e-3;
   return work;
 }

@@ -56,6 +56,20 @@ TEST(Forecast, OfOneRankIsTheMeasuredComputation) {
   EXPECT_EQ(forecast.strategies[0].limit_name(), "computation");
 }
 
+TEST(Forecast, BeginsToSendWhenTheFirstGradientsAreMeasuredToBeReady) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = config_of(folder);
+  const auto ddp = [&](const std::string& first_ready) {
+    const std::string text = "hosts: 2 ranks_per_host: 1 between { gbit_per_second: 0.001 } ";
+    const config::ClusterConfig two = config::load_cluster_text(
+        text + "measured { step_ms: 100 update_ms: 10 " + first_ready + " }");
+    return find(forecast_step(config, two, 2), ParallelConfig::DDP).step.seconds;
+  };
+  // On so slow a link the step is what comes before the first bucket, and all transfers.
+  EXPECT_NEAR(ddp("first_ready_ms: 80") - ddp("first_ready_ms: 50"), 0.03, 0.001);
+  EXPECT_NEAR(ddp(""), ddp("first_ready_ms: 35"), 0.02);
+}
+
 TEST(Forecast, SendsAndHoldsWhatThePlanSays) {
   const TemporaryDirectory folder;
   for (const char* more :
