@@ -9,10 +9,9 @@
 #include "configs/cluster.pb.h"
 #include "configs/run.pb.h"
 #include "core/base/check.h"
-#include "train/precision.h"
+#include "train/gradient_options.h"
 #include "train/run/plan.h"
 #include "train/run/planned_work.h"
-#include "train/step_share.h"
 
 namespace lockstep::train {
 
@@ -48,15 +47,6 @@ double update_bytes(const RunPlan& plan) {
   return 2 * changed + static_cast<double>(plan.parameter_bytes);
 }
 
-/// Seconds of the forward of a micro-batch that takes `micro_batch` seconds and has its first
-/// gradient after `first_ready`. Backward takes the rest, in which that gradient is as far as it is
-/// in the counted one.
-double forward_until(double first_ready, double micro_batch, const dist::StepWork& counted) {
-  const double part = counted.first_ready() / counted.backward();
-  if (part >= 1) return first_ready / 2;
-  return std::clamp((first_ready - part * micro_batch) / (1 - part), 0.0, micro_batch);
-}
-
 /// The counted operations in seconds of a rank. `plan` is that of one rank.
 dist::StepWork timed(const dist::StepWork& counted, const config::ClusterConfig& cluster,
                      const RunPlan& plan) {
@@ -69,47 +59,9 @@ dist::StepWork timed(const dist::StepWork& counted, const config::ClusterConfig&
     return work;
   }
   const config::MeasuredCompute& measured = cluster.measured();
-  const double passes = counted.seconds();
-  LS_CHECK(counted.forward() > 0 && counted.backward() > 0, ConfigError,
-           "[plan] --simulate: no operator of the model declares its floating-point operations, so "
-           "that the measured time cannot be shared out. Declare them (OpBuilder::flops).");
-  const double micro_batches = static_cast<double>(counted.micro_batches);
-  const double micro_batch = (measured.step_ms() - measured.update_ms()) * 1e-3 / micro_batches;
-  const double as_counted = micro_batch * counted.forward() * micro_batches / passes;
-  const double first_ready = measured.first_ready_ms() * 1e-3 - (micro_batches - 1) * micro_batch;
-  const double forward =
-      first_ready > 0 ? forward_until(first_ready, micro_batch, counted) : as_counted;
-  dist::StepWork work = scaled_passes(counted, forward / counted.forward(),
-                                      (micro_batch - forward) / counted.backward());
-  work.update = measured.update_ms() * 1e-3;
-  return work;
-}
-
-int64_t bytes_of_mib(double mib) { return std::llround(std::ceil(mib * (1 << 20))); }
-
-dist::ShardingWork sharding_of(const config::RunConfig& config, int64_t ranks) {
-  const ParallelConfig& parallel = config.parallel();
-  dist::ShardingWork sharding{.shard_size = parallel.shard_size(),
-                              .prefetch_bytes = bytes_of_mib(parallel.prefetch_mib()),
-                              .gathers_casts = precision_of(config) != Precision::kF32 &&
-                                               parallel.gather_dtype() == ParallelConfig::AUTOCAST,
-                              .reduces_halves = parallel.bf16_reduce(),
-                              .accumulates = config.reproducibility() == config::BITWISE ||
-                                             !has_even_shares(config.train(), ranks)};
-  switch (parallel.strategy()) {
-    case ParallelConfig::SHARD_GRAD_OP:
-      sharding.strategy = dist::ShardStrategy::kShardGradOp;
-      break;
-    case ParallelConfig::SHARD_OPTIMIZER:
-      sharding.strategy = dist::ShardStrategy::kShardOptimizer;
-      break;
-    case ParallelConfig::HYBRID_SHARD:
-      sharding.strategy = dist::ShardStrategy::kHybridShard;
-      break;
-    default:
-      break;
-  }
-  return sharding;
+  return timed_work(counted, {.step = measured.step_ms() * 1e-3,
+                              .update = measured.update_ms() * 1e-3,
+                              .first_ready = measured.first_ready_ms() * 1e-3});
 }
 
 /// Simulates the strategy that `config` has.
@@ -120,7 +72,7 @@ class Simulation {
       : work_(work),
         cluster_(cluster),
         copies_(config.parallel().strategy() == ParallelConfig::DDP || cluster.ranks() == 1),
-        sharding_(sharding_of(config, cluster.ranks())),
+        sharding_(sharding_work(config, cluster.ranks())),
         buckets_{.first_bytes = bytes_of_mib(config.parallel().first_bucket_mib()),
                  .bytes = bytes_of_mib(config.parallel().bucket_mib())} {}
 

@@ -1,6 +1,7 @@
 #include "train/run/planned_work.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,10 +12,12 @@
 #include "autograd/grad_mode.h"
 #include "autograd/hooks.h"
 #include "configs/run.pb.h"
+#include "core/base/check.h"
 #include "core/dispatch/op_counter.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/random_state_guard.h"
 #include "nn/block_model.h"
+#include "train/gradient_options.h"
 #include "train/precision.h"
 #include "train/run/plan.h"
 #include "train/step_share.h"
@@ -145,6 +148,15 @@ class WorkCounter {
   std::optional<double> units_backward_;
 };
 
+/// Seconds of the forward of a micro-batch that takes `micro_batch` seconds and has its first
+/// gradient after `first_ready`. Backward takes the rest, in which that gradient is as far as it is
+/// in the counted one.
+double forward_until(double first_ready, double micro_batch, const dist::StepWork& counted) {
+  const double part = counted.first_ready() / counted.backward();
+  if (part >= 1) return first_ready / 2;
+  return std::clamp((first_ready - part * micro_batch) / (1 - part), 0.0, micro_batch);
+}
+
 }  // namespace
 
 dist::StepWork count_work(const config::RunConfig& config, int64_t ranks) {
@@ -155,6 +167,49 @@ dist::StepWork count_work(const config::RunConfig& config, int64_t ranks) {
   dist::StepWork work = WorkCounter(planned).count(planned, precision_of(config));
   work.micro_batches = share.micro_batches;
   return work;
+}
+
+dist::StepWork timed_work(const dist::StepWork& counted, const MeasuredWork& measured) {
+  LS_CHECK(counted.forward() > 0 && counted.backward() > 0, ConfigError,
+           "[plan] no operator of the model declares its floating-point operations: expected some, "
+           "by which the measured time is shared out. Declare them (OpBuilder::flops).");
+  const auto micro_batches = static_cast<double>(counted.micro_batches);
+  const double micro_batch = (measured.step - measured.update) / micro_batches;
+  const double as_counted =
+      micro_batch * counted.forward() / (counted.forward() + counted.backward());
+  const double first_ready = measured.first_ready - (micro_batches - 1) * micro_batch;
+  const double forward =
+      first_ready > 0 ? forward_until(first_ready, micro_batch, counted) : as_counted;
+  dist::StepWork work = scaled_passes(counted, forward / counted.forward(),
+                                      (micro_batch - forward) / counted.backward());
+  work.update = measured.update;
+  return work;
+}
+
+dist::ShardingWork sharding_work(const config::RunConfig& config, int64_t ranks) {
+  using config::ParallelConfig;
+  const ParallelConfig& parallel = config.parallel();
+  dist::ShardingWork sharding{.shard_size = parallel.shard_size(),
+                              .prefetch_bytes = bytes_of_mib(parallel.prefetch_mib()),
+                              .gathers_casts = precision_of(config) != Precision::kF32 &&
+                                               parallel.gather_dtype() == ParallelConfig::AUTOCAST,
+                              .reduces_halves = parallel.bf16_reduce(),
+                              .accumulates = config.reproducibility() == config::BITWISE ||
+                                             !has_even_shares(config.train(), ranks)};
+  switch (parallel.strategy()) {
+    case ParallelConfig::SHARD_GRAD_OP:
+      sharding.strategy = dist::ShardStrategy::kShardGradOp;
+      break;
+    case ParallelConfig::SHARD_OPTIMIZER:
+      sharding.strategy = dist::ShardStrategy::kShardOptimizer;
+      break;
+    case ParallelConfig::HYBRID_SHARD:
+      sharding.strategy = dist::ShardStrategy::kHybridShard;
+      break;
+    default:
+      break;
+  }
+  return sharding;
 }
 
 }  // namespace lockstep::train
