@@ -160,7 +160,8 @@ class Forecaster {
 void add_hybrid(const Forecaster& forecaster, const config::RunConfig& config, int64_t local,
                 Forecast& forecast) {
   const int64_t wanted = config.parallel().shard_size();
-  int64_t size = wanted > 0 ? wanted : local;
+  // One rank alone would keep copies, as DDP does.
+  int64_t size = wanted > 0 ? wanted : std::max<int64_t>(local, 2);
   while (size < forecast.ranks && forecast.ranks % size == 0) {
     StrategyForecast found = forecaster.forecast(ParallelConfig::HYBRID_SHARD, size);
     const bool is_last = wanted > 0 || found.fits || !found.problem.empty();

@@ -55,9 +55,9 @@ struct Forecast {
 dist::Cluster cluster_of(const config::ClusterConfig& cluster, int64_t ranks);
 
 /// Predicts a step of a resolved config on `ranks` ranks of a cluster, with each strategy. Of
-/// HYBRID_SHARD the shard size of the config; without one that of a host, and then twice as many
-/// while they do not fit. Memory is that of plan_run, and so are the conditions. Throws ConfigError
-/// if no strategy is possible.
+/// HYBRID_SHARD the shard size of the config; without one that of a host, at least 2, and then
+/// twice as many while they do not fit. Memory is that of plan_run, and so are the conditions.
+/// Throws ConfigError if no strategy is possible.
 Forecast forecast_step(const config::RunConfig& config, const config::ClusterConfig& cluster,
                        int64_t ranks);
 

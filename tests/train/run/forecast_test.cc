@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "configs/cluster.h"
 #include "configs/cluster.pb.h"
@@ -124,6 +125,22 @@ TEST(Forecast, MakesShardsLargerUntilTheyFit) {
   EXPECT_EQ(two.shard_size, 2);
   const double less = 0.98 * static_cast<double>(two.memory_bytes) / (1 << 30);
   EXPECT_EQ(hybrid("memory_gib: " + std::to_string(less)).shard_size, 4);
+}
+
+TEST(Forecast, HasNoShardsOfOneRank) {
+  const TemporaryDirectory folder;
+  const std::string hosts =
+      "ranks_per_host: 1 between { gbit_per_second: 1 } measured { step_ms: 9 }";
+  const auto sizes = [&](int64_t ranks) {
+    std::vector<int64_t> found;
+    const config::ClusterConfig alone = config::load_cluster_text("hosts: 8 " + hosts);
+    for (const auto& each : forecast_step(config_of(folder), alone, ranks).strategies) {
+      if (each.shard_size > 0) found.push_back(each.shard_size);
+    }
+    return found;
+  };
+  EXPECT_THAT(sizes(2), testing::IsEmpty());
+  EXPECT_THAT(sizes(8), testing::ElementsAre(2));
 }
 
 TEST(Forecast, EstimatesComputationFromOperationsAndPeak) {
