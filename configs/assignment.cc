@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "configs/field.h"
 #include "configs/list_value.h"
 #include "configs/load.h"
+#include "configs/message.h"
 #include "configs/options.pb.h"
 #include "configs/origins.h"
 #include "configs/run.pb.h"
@@ -99,10 +101,16 @@ void set_value(RunConfig& config, Origins& origins, std::string_view assignment)
 
 void set_value(RunConfig& config, Origins& origins, std::string_view assignment,
                const std::string& where) {
+  set_message_value(config, origins, assignment, where);
+}
+
+void set_message_value(pb::Message& config, Origins& origins, std::string_view assignment,
+                       const std::string& where) {
   const Assignment parts = parse_assignment(assignment, where);
   // Works on a copy, so that an error in the path or value leaves the config unchanged.
-  RunConfig changed = config;
-  Target target = follow(changed, parts.path, where);
+  const std::unique_ptr<pb::Message> changed(config.New());
+  changed->CopyFrom(config);
+  Target target = follow(*changed, parts.path, where);
   const pb::FieldDescriptor& field = *target.field;
   const std::string& path = target.path;
   std::string problem;
@@ -118,7 +126,7 @@ void set_value(RunConfig& config, Origins& origins, std::string_view assignment,
         path, path);
   }
   if (!problem.empty()) throw SourceError(where, std::move(problem));
-  config = std::move(changed);
+  config.GetReflection()->Swap(&config, changed.get());
   origins[path] = where;
   for (const std::string& message : target.chosen) origins[message] = where;
   forget_dropped(config, origins);

@@ -5,11 +5,13 @@
 #include <google/protobuf/text_format.h>
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "configs/diagnosis.h"
 #include "configs/field.h"
+#include "configs/message.h"
 #include "configs/origins.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
@@ -118,32 +120,40 @@ std::string moved_config(const std::string& path) {
                                                                                  : "";
 }
 
-void merge_text(RunConfig& config, Origins& origins, const std::string& text,
-                const std::string& name) {
+void merge_message_text(pb::Message& config, Origins& origins, const std::string& text,
+                        const std::string& name) {
   check_is_text(text, name);
   // Parses into a new message: Parse, unlike Merge, rejects fields set twice, but clears its
   // target.
-  RunConfig layer;
+  const std::unique_ptr<pb::Message> layer(config.New());
   ParseInfoTree tree;
   FirstError collector;
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
   parser.WriteLocationsTo(&tree);
-  if (!parser.ParseFromString(text, &layer)) {
+  if (!parser.ParseFromString(text, layer.get())) {
     const Finding first = collector.error.value_or(Finding{0, 0, "cannot be parsed."});
-    const Finding finding = diagnose(text, *RunConfig::descriptor(), first);
+    const Finding finding = diagnose(text, *config.GetDescriptor(), first);
     throw SourceError(place(name, finding.line, finding.column), finding.problem);
   }
-  prepare(&config, layer, tree, "", name, origins);
+  prepare(&config, *layer, tree, "", name, origins);
   origins[""] = name;
-  config.MergeFrom(layer);
+  config.MergeFrom(*layer);
   forget_dropped(config, origins);
+}
+
+void merge_message_file(pb::Message& config, Origins& origins, const std::string& path) {
+  merge_message_text(config, origins, read_file(path), path);
+}
+
+void merge_text(RunConfig& config, Origins& origins, const std::string& text,
+                const std::string& name) {
+  merge_message_text(config, origins, text, name);
 }
 
 void merge_file(RunConfig& config, Origins& origins, const std::string& path) {
   const std::string moved = moved_config(path);
-  const std::string& found = moved.empty() ? path : moved;
-  merge_text(config, origins, read_file(found), found);
+  merge_message_file(config, origins, moved.empty() ? path : moved);
 }
 
 RunConfig load(std::span<const std::string> files, std::span<const std::string> overrides,

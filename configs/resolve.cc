@@ -13,6 +13,7 @@
 #include "configs/list_value.h"
 #include "configs/load.h"
 #include "configs/memory_options.h"
+#include "configs/message.h"
 #include "configs/model_checks.h"
 #include "configs/optimizer_checks.h"
 #include "configs/origins.h"
@@ -312,6 +313,14 @@ std::vector<std::string> set_defaults(RunConfig& config, Origins& origins) {
   std::vector<std::string> missing;
   fill(config, "", origins, &missing);
   return missing;
+}
+
+void resolve_message(pb::Message& config, Origins& origins) {
+  Origins kept;
+  fill(config, "", origins);
+  check_values(config, "", origins, kept);
+  kept.insert({"", origins[""]});
+  origins = std::move(kept);
 }
 
 void resolve(RunConfig& config, Origins& origins) {

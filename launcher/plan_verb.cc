@@ -1,15 +1,21 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
+#include <string_view>
 
+#include "configs/cluster.h"
+#include "configs/cluster.pb.h"
 #include "configs/run.pb.h"
 #include "core/base/digits.h"
 #include "core/base/json_line.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
+#include "launcher/forecast_text.h"
 #include "launcher/memory_room.h"
 #include "launcher/verbs.h"
+#include "train/run/forecast.h"
 #include "train/run/plan.h"
 
 namespace lockstep::launcher {
@@ -19,9 +25,22 @@ namespace {
 struct PlanOptions {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
-  int64_t ranks = 1;
+  int64_t ranks = 0;    ///< 0: one, or all of the cluster
+  std::string cluster;  ///< file; empty: no simulation
   bool json = false;
 };
+
+/// Sorts out what `--set` says of the cluster, without the "cluster." before its paths.
+std::vector<std::string> take_cluster_overrides(std::vector<std::string>& overrides) {
+  constexpr std::string_view kCluster = "cluster.";
+  std::vector<std::string> taken;
+  std::erase_if(overrides, [&](const std::string& each) {
+    if (!each.starts_with(kCluster)) return false;
+    taken.push_back(each.substr(kCluster.size()));
+    return true;
+  });
+  return taken;
+}
 
 bool fits(const train::RunPlan& plan, const MemoryRoom& room) {
   return static_cast<uint64_t>(plan.peak_bytes) <= room.bytes;
@@ -132,11 +151,27 @@ void print_text(const config::RunConfig& config, const train::RunPlan& plan,
   print_bytes("a checkpoint", plan.checkpoint_bytes);
 }
 
+void run_simulation(const PlanOptions& options) {
+  std::vector<std::string> overrides = options.overrides;
+  const std::vector<std::string> of_cluster = take_cluster_overrides(overrides);
+  const config::ClusterConfig cluster = config::load_cluster(options.cluster, of_cluster);
+  const config::RunConfig config = load_config(options.files, overrides);
+  const int64_t ranks =
+      options.ranks > 0 ? options.ranks : cluster.hosts() * cluster.ranks_per_host();
+  const train::Forecast forecast = train::forecast_step(config, cluster, ranks);
+  if (options.json) {
+    fmt::print("{}\n", forecast_json(config.name(), forecast));
+  } else {
+    fmt::print("{}", forecast_table(config.name(), forecast));
+  }
+}
+
 void run_plan(const PlanOptions& options) {
+  if (!options.cluster.empty()) return run_simulation(options);
   const config::RunConfig config = load_config(options.files, options.overrides);
-  const train::RunPlan plan = train::plan_run(config, options.ranks);
-  const MemoryRoom room =
-      memory_room(parse_device(config.device()), static_cast<int>(options.ranks));
+  const int64_t ranks = std::max<int64_t>(options.ranks, 1);
+  const train::RunPlan plan = train::plan_run(config, ranks);
+  const MemoryRoom room = memory_room(parse_device(config.device()), static_cast<int>(ranks));
   if (options.json) {
     print_json(config, plan, room);
   } else {
@@ -154,9 +189,12 @@ void add_plan(const Verb& app) {
       "that have shapes only. Reads neither data nor weights");
   add_config_options(verb, options->files, options->overrides);
   verb.option("--ranks", options->ranks,
-              "Processes that share each step (default 1), as parallel.strategy says. Buffers of "
-              "transports are left out")
+              "Processes that share each step (default 1; with --simulate all of the cluster), as "
+              "parallel.strategy says. Buffers of transports are left out")
       .positive();
+  verb.option("--simulate", options->cluster,
+              "Predict the step of every strategy on a cluster, described by a file such as "
+              "configs/clusters/h100.txtpb; --set cluster.FIELD=VALUE overrides one of its fields");
   verb.flag("--json", options->json, "One JSON object; bytes are those of one rank");
   verb.runs([options] { run_plan(*options); });
 }

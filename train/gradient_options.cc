@@ -46,8 +46,6 @@ int64_t tree_leaves(const config::RunConfig& config, const dist::ProcessGroup* g
   return leaves;
 }
 
-int64_t bytes_of_mib(double mib) { return std::llround(std::ceil(mib * (1 << 20))); }
-
 dist::ReducerOptions reducer_options(const config::RunConfig& config, const StepShare& share,
                                      const dist::ProcessGroup* group) {
   dist::ReducerOptions options;
@@ -129,6 +127,8 @@ std::string conflict_with_sharding(const config::RunConfig& config) {
 }
 
 }  // namespace
+
+int64_t bytes_of_mib(double mib) { return std::llround(std::ceil(mib * (1 << 20))); }
 
 std::vector<dist::NamedTensor> trained_parameters(const nn::Module& model) {
   std::vector<dist::NamedTensor> parameters;

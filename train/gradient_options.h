@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,9 @@ class RunConfig;
 namespace lockstep::train {
 
 class EarlyUpdate;
+
+/// Bytes of a size that a config gives in MiB, rounded up.
+int64_t bytes_of_mib(double mib);
 
 /// What a run sums gradients of. Throws DTypeError for parameters that are not f32.
 std::vector<dist::NamedTensor> trained_parameters(const nn::Module& model);

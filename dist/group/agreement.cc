@@ -107,6 +107,7 @@ std::vector<std::string> all_gather_texts(ProcessGroup& group, const std::string
 
 void require_same(ProcessGroup& group, const char* op, const char* what, const std::string& text,
                   const CollectiveOptions& options) {
+  if (group.plans()) return;  // one process stands for all ranks, of which there may be very many
   const std::vector<std::string> texts = all_gather_texts(group, text, options);
   for (size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] == texts[0]) continue;

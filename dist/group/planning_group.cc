@@ -28,10 +28,18 @@ std::optional<uint64_t> PlanningGroup::bytes_sent() const noexcept {
   return std::accumulate(sent_->begin(), sent_->end(), uint64_t{0});
 }
 
+uint64_t PlanningGroup::bytes_of_plan(const Operation& operation) {
+  const auto count = [&] { return dist::bytes_sent(plan(operation, rank(), size(), Cut())); };
+  if (operation.kind == OpKind::kAllToAll) return count();
+  const Key key(operation.kind, operation.dtype, operation.count, operation.reduction.leaves,
+                operation.root);
+  const auto found = sent_by_.find(key);
+  return found != sent_by_.end() ? found->second : sent_by_.emplace(key, count()).first->second;
+}
+
 Work PlanningGroup::start(Launch launch) {
   for (const Operation& operation : launch.operations) {
-    (*sent_)[static_cast<size_t>(operation.kind)] +=
-        dist::bytes_sent(plan(operation, rank(), size(), Cut()));
+    (*sent_)[static_cast<size_t>(operation.kind)] += bytes_of_plan(operation);
     if (operation.kind != OpKind::kAllGather || launch.device.type != DeviceType::kCPU) continue;
     const size_t part = bytes_of(operation);
     for (int each = 0; each < size() && part > 0; ++each) {

@@ -3,8 +3,10 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "dist/group/process_group.h"
@@ -37,7 +39,11 @@ class PlanningGroup final : public ProcessGroup {
   PlanningGroup(int rank, int size, size_t under_way, std::string name,
                 std::shared_ptr<Counts> sent);
   Work start(Launch launch) override;
+  uint64_t bytes_of_plan(const Operation& operation);
 
+  /// What decides how many bytes an operation sends: kind, dtype, count, leaves and root.
+  using Key = std::tuple<OpKind, DType, int64_t, int32_t, int>;
+  std::map<Key, uint64_t> sent_by_;  ///< plans of many ranks are long, and steps repeat operations
   size_t under_way_;
   std::deque<std::vector<Tensor>> kept_;
   std::shared_ptr<Counts> sent_;

@@ -31,6 +31,7 @@
 #include "train/gradient_options.h"
 #include "train/report/overlap_report.h"
 #include "train/report/step_overlap.h"
+#include "train/run/planned_work.h"
 #include "train/trainer.h"
 
 namespace lockstep::launcher {
@@ -141,6 +142,9 @@ void finish(Report& report) {
         report.communication * 1e3);
   }
   overlap.more = {{"compute_ms", report.compute.seconds * 1e3},
+                  {"compute_first_ready_ms",
+                   report.compute.ready.empty() ? 0 : report.compute.ready.front() * 1e3},
+                  {"compute_backward_ms", report.compute.backward_end * 1e3},
                   {"comm_ms", report.communication * 1e3},
                   {"comm_cpu_ms", report.stolen_cpu * 1e3},
                   {"best_schedule_ms", report.best * 1e3}};
@@ -199,6 +203,26 @@ StepOverlap compute_alone(const config::RunConfig& config, ProcessGroup& group, 
   return latest_of_ranks(group, train::median_step(timed_steps(trainer, group, steps)));
 }
 
+/// The step of a sharded model if computation and communication took the times that they take alone
+/// and units were gathered and reduced in their order.
+double best_of_units(const config::RunConfig& config, const Report& report, int ranks) {
+  const StepOverlap& compute = report.compute;
+  const double bound = std::max(compute.seconds, report.communication);
+  // Of replicas two groups of ranks communicate, whose times were not measured apart.
+  if (config.parallel().strategy() == config::ParallelConfig::HYBRID_SHARD) return bound;
+  const dist::StepWork work =
+      train::timed_work(train::count_work(config, ranks),
+                        {.step = compute.seconds,
+                         .update = compute.seconds - compute.backward_end,
+                         .first_ready = compute.ready.empty() ? 0 : compute.ready.front()});
+  const dist::ShardingWork sharding = train::sharding_work(config, ranks);
+  dist::Cluster cluster{.hosts = ranks, .collectives = dist::Collectives::kDirect};
+  const double sent = dist::simulate_sharded(work, cluster, sharding).sent_bytes;
+  cluster.between.bytes_per_second = sent / report.communication;
+  cluster.cpu_per_byte = report.stolen_cpu / sent;
+  return std::max(bound, dist::simulate_sharded(work, cluster, sharding).seconds);
+}
+
 Report measure_sharded(const config::RunConfig& config, ProcessGroup& group, int64_t steps) {
   Report report;
   report.compute = compute_alone(config, group, steps);
@@ -221,8 +245,7 @@ Report measure_sharded(const config::RunConfig& config, ProcessGroup& group, int
   }
   report.communication = communication.seconds;
   report.stolen_cpu = largest(group, communication.machine_cpu / ranks_on_this_machine(group));
-  // Neither can be shorter, however well one hides behind the other.
-  report.best = std::max(report.compute.seconds, report.communication);
+  report.best = best_of_units(config, report, group.size());
   finish(report);
   return report;
 }

@@ -123,5 +123,50 @@ TEST_F(Plan, OfAHundredMillionParametersTakesLittleTimeAndMemory) {
   EXPECT_LT(usage.ru_maxrss, 300 * 1024) << "KiB";
 }
 
+TEST_F(Plan, SimulatesEveryStrategyOnACluster) {
+  put_config("run.txtpb");
+  put_file(folder_ / "cluster.txtpb",
+           "hosts: 4 ranks_per_host: 2 inside { gbit_per_second: 100 } "
+           "between { gbit_per_second: 10 latency_us: 5 } measured { step_ms: 20 }");
+  const Json all = json("run.txtpb --set train.batch_size=8 --simulate cluster.txtpb");
+  EXPECT_EQ(all["ranks"], 8);
+  EXPECT_EQ(all["hosts"], 4);
+  ASSERT_EQ(all["strategies"].size(), 5U);
+  for (const Json& each : all["strategies"]) {
+    EXPECT_EQ(each["compute_ms"], 20) << each;
+    EXPECT_NEAR(each["step_ms"].get<double>(), 20 + each["exposed_comm_ms"].get<double>(), 1e-9);
+    EXPECT_TRUE(each["fits"]);
+    EXPECT_GT(each["memory_bytes"], 0);
+  }
+  const Json two = json("run.txtpb --simulate cluster.txtpb --ranks 2");
+  EXPECT_EQ(two["hosts"], 1);
+  const Json slow = json(
+      "run.txtpb --set train.batch_size=8 --simulate cluster.txtpb "
+      "--set cluster.between.gbit_per_second=0.001");
+  EXPECT_EQ(slow["strategies"][0]["limit"], "link between hosts");
+  const Result table = run("plan run.txtpb --simulate cluster.txtpb --ranks 2");
+  EXPECT_EQ(table.status, 0) << table.errors;
+  EXPECT_TRUE(says(table.output, "FULL_SHARD")) << table.output;
+  EXPECT_TRUE(says(table.output, "not measured")) << table.output;
+}
+
+TEST_F(Plan, SaysWhatIsWrongWithACluster) {
+  put_config("run.txtpb");
+  const auto refuses = [&](const std::string& arguments, const std::string& problem) {
+    const Result result = run("plan run.txtpb --simulate " + arguments);
+    EXPECT_EQ(result.status, 2) << arguments;
+    EXPECT_TRUE(says(result.errors, problem)) << result.errors;
+    EXPECT_EQ(result.output, "");
+  };
+  put_file(folder_ / "none.txtpb", "hosts: 0 ranks_per_host: 2 measured { step_ms: 1 }");
+  refuses("none.txtpb", "none.txtpb:1:1: ConfigError: hosts is 0");
+  put_file(folder_ / "rate.txtpb", "hosts: 2 ranks_per_host: 1 measured { step_ms: 1 }");
+  refuses("rate.txtpb", "between.gbit_per_second is required");
+  put_file(folder_ / "one.txtpb", "hosts: 1 ranks_per_host: 1 measured { step_ms: 1 }");
+  refuses("one.txtpb --ranks 2", "expected 1 to 1, the ranks of the cluster");
+  refuses("one.txtpb --set cluster.host=2", "Did you mean \"hosts\"?");
+  refuses("missing.txtpb", "missing.txtpb");
+}
+
 }  // namespace
 }  // namespace lockstep::launcher

@@ -62,6 +62,7 @@ const Allowed& allowed_rooms() {
       {"dist/nccl", {"dist/transport", "dist/collectives", "dist/rendezvous", "dist/group"}},
       {"dist/ddp", {"dist/collectives", "dist/rendezvous", "dist/group"}},
       {"dist/fsdp", {"dist/collectives", "dist/group", "dist/ddp"}},
+      {"dist/simulate", {"dist/collectives", "dist/ddp", "dist/fsdp"}},
       {"nn/models", {"nn"}},
       {"data", {"data/tokenizers"}},
       {"train", {"train/weights", "train/report", "train/optimizer"}},

@@ -1,0 +1,114 @@
+#include "dist/simulate/collective_cost.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::dist {
+namespace {
+
+constexpr double kMB = 1e6;
+
+Cluster cluster_with(Collectives collectives) {
+  return {.hosts = 16,
+          .ranks_per_host = 4,
+          .inside = {.bytes_per_second = 100e9, .latency = 1e-6},
+          .between = {.bytes_per_second = 10e9, .latency = 5e-6},
+          .collectives = collectives};
+}
+
+constexpr Collectives kAll[] = {Collectives::kDirect, Collectives::kRing, Collectives::kRingOrTree,
+                                Collectives::kHierarchical};
+constexpr OpKind kKinds[] = {OpKind::kAllReduce, OpKind::kAllGather, OpKind::kReduceScatter};
+
+TEST(CollectiveCost, IsNothingForOneRank) {
+  for (const Collectives each : kAll) {
+    EXPECT_EQ(collective_cost(OpKind::kAllReduce, kMB, {}, cluster_with(each)).seconds(), 0);
+  }
+}
+
+TEST(CollectiveCost, OfTwoHostsIsTheBytesThatEachSendsByTheRate) {
+  Cluster cluster = cluster_with(Collectives::kDirect);
+  cluster.between = {.bytes_per_second = 1e9};
+  const GroupShape pair{.hosts = 2};
+  for (const Collectives each : kAll) {
+    cluster.collectives = each;
+    // Each of two ranks sends half of the bytes, twice in an all_reduce.
+    EXPECT_DOUBLE_EQ(collective_cost(OpKind::kAllGather, kMB, pair, cluster).seconds(), 0.5e-3);
+    EXPECT_DOUBLE_EQ(collective_cost(OpKind::kAllReduce, kMB, pair, cluster).seconds(), 1e-3);
+    EXPECT_DOUBLE_EQ(sent_bytes(OpKind::kAllReduce, kMB, pair), kMB);
+  }
+}
+
+TEST(CollectiveCost, RingWaitsForEveryHopAndDirectForOne) {
+  const GroupShape group{.hosts = 4, .ranks_per_host = 2};
+  Cluster cluster = cluster_with(Collectives::kRing);
+  const double hops = 3 * 5e-6 + 4 * 1e-6;
+  EXPECT_DOUBLE_EQ(collective_cost(OpKind::kReduceScatter, 0, group, cluster).seconds(), hops);
+  cluster.collectives = Collectives::kDirect;
+  EXPECT_DOUBLE_EQ(collective_cost(OpKind::kReduceScatter, 0, group, cluster).seconds(), 5e-6);
+}
+
+TEST(CollectiveCost, RanksOfAHostShareItsLinkWhereEachSendsToEveryOther) {
+  const Cluster direct = cluster_with(Collectives::kDirect);
+  const double one = collective_cost(OpKind::kAllGather, kMB, {.hosts = 2}, direct).link;
+  const double four =
+      collective_cost(OpKind::kAllGather, kMB, {.hosts = 2, .ranks_per_host = 4}, direct).link;
+  EXPECT_DOUBLE_EQ(four, 4 * one);
+}
+
+TEST(CollectiveCost, TreeIsTakenWhereLatencyOutweighsBytes) {
+  const GroupShape group{.hosts = 16, .ranks_per_host = 4};
+  const Cluster ring = cluster_with(Collectives::kRing);
+  const Cluster best = cluster_with(Collectives::kRingOrTree);
+  const auto seconds = [&](const Cluster& cluster, double bytes) {
+    return collective_cost(OpKind::kAllReduce, bytes, group, cluster).seconds();
+  };
+  EXPECT_LT(seconds(best, 8), seconds(ring, 8));
+  EXPECT_DOUBLE_EQ(seconds(best, 8), 16 / 10e9 + 6 * 1e-6 + 8 * 5e-6);
+  EXPECT_DOUBLE_EQ(seconds(best, 1e12), seconds(ring, 1e12));
+}
+
+TEST(CollectiveCost, NeverGrowsWithBandwidthAndNeverShrinksWithBytes) {
+  for (const Collectives each : kAll) {
+    for (const OpKind kind : kKinds) {
+      for (const GroupShape& group :
+           {GroupShape{.hosts = 16, .ranks_per_host = 4}, GroupShape{.ranks_per_host = 4},
+            GroupShape{.hosts = 4, .sharing = 4, .stride = 4}}) {
+        Cluster cluster = cluster_with(each);
+        double before = collective_cost(kind, kMB, group, cluster).seconds();
+        for (int i = 0; i < 8; ++i) {
+          cluster.between.bytes_per_second *= 2;
+          const double now = collective_cost(kind, kMB, group, cluster).seconds();
+          EXPECT_LE(now, before);
+          EXPECT_GE(collective_cost(kind, 2 * kMB, group, cluster).seconds(), now);
+          before = now;
+        }
+      }
+    }
+  }
+}
+
+TEST(CollectiveCost, OversubscriptionSlowsWhatLeavesThePod) {
+  Cluster cluster = cluster_with(Collectives::kRing);
+  cluster.hosts_per_pod = 4;
+  cluster.oversubscription = 8;
+  const GroupShape all{.hosts = 16, .ranks_per_host = 4};
+  const GroupShape pod{.hosts = 4, .ranks_per_host = 4};
+  const double rate = cluster.between.bytes_per_second;
+  EXPECT_DOUBLE_EQ(rate_between(cluster, pod, true), rate) << "nothing leaves the pod";
+  // Of a ring one host in four sends out of the pod.
+  EXPECT_DOUBLE_EQ(rate_between(cluster, all, false), rate / 8 * 4);
+  EXPECT_DOUBLE_EQ(rate_between(cluster, all, true), rate / 8 * 15 / 12);
+  const GroupShape strided{.hosts = 4, .sharing = 4, .stride = 4};
+  EXPECT_DOUBLE_EQ(rate_between(cluster, strided, false), rate / 8) << "all of it leaves the pod";
+}
+
+TEST(CollectiveCost, CongestionTakesAPartWithEachDoublingOfPods) {
+  Cluster cluster = cluster_with(Collectives::kRing);
+  cluster.hosts_per_pod = 4;
+  cluster.congestion = 0.1;
+  const GroupShape all{.hosts = 16, .ranks_per_host = 4};
+  EXPECT_DOUBLE_EQ(rate_between(cluster, all, false), cluster.between.bytes_per_second * 0.9 * 0.9);
+}
+
+}  // namespace
+}  // namespace lockstep::dist
