@@ -20,6 +20,7 @@
 #include "dist/rendezvous/store_gather.h"
 #include "dist/rendezvous/store_message.h"
 #include "dist/rendezvous/store_server.h"
+#include "dist/rendezvous/tcp_mesh.h"
 #include "dist/transport/mpi_transport.h"
 #include "dist/transport/tcp_transport.h"
 
@@ -29,7 +30,7 @@ namespace {
 using std::chrono::milliseconds;
 
 /// Added to the start limit, so that the errors of the start itself, which name ranks, come first.
-constexpr milliseconds kStartGrace = std::chrono::seconds(5);
+constexpr milliseconds kErrorsFirst = std::chrono::seconds(5);
 
 /// What a start needs besides the rendezvous.
 struct Start {
@@ -125,15 +126,18 @@ Connections connect(Rendezvous where, const Start& start, RankPlace* place) {
     store.join();
     const auto [name, secret] = agree(store, start);
     StoreGather gather(store, "transport");
-    TcpTransport::Options wanted;
-    wanted.shared_memory = start.shared_memory;
-    wanted.secret = secret;
-    wanted.start_limit = start.limit;
+    const auto all_gather = [&](std::string text) { return gather(std::move(text)); };
     // The network by which this host reaches rank 0's is the likeliest to reach it by.
     const std::string known = where.rank == 0 ? address.host : store.own_host();
-    if (!is_loopback(known)) wanted.addresses.push_back(known);
-    auto transport = std::make_unique<TcpTransport>(
-        where.rank, where.size, [&](std::string text) { return gather(std::move(text)); }, wanted);
+    std::vector<std::string> addresses;
+    if (!is_loopback(known)) addresses.push_back(known);
+    TcpTransport::Options wanted;
+    wanted.shared_memory = start.shared_memory;
+    wanted.connect = [&, secret = secret](const std::vector<int>& peers,
+                                          const std::vector<bool>& near) {
+      return connect_mesh(where.rank, secret, addresses, all_gather, peers, near, start.limit);
+    };
+    auto transport = std::make_unique<TcpTransport>(where.rank, where.size, all_gather, wanted);
     if (place != nullptr) {
       *place = {transport->local_rank(), transport->local_size(), transport->host_rank(),
                 transport->host_count()};
@@ -162,7 +166,7 @@ std::shared_ptr<Communicator> tcp_communicator(const Rendezvous& rendezvous,
   start.told = fmt::format("version: {}\nbuild: {}\nLOCKSTEP_SHM: {}\n{}", LOCKSTEP_VERSION,
                            build_identity(), start.shared_memory ? 1 : 0, alike);
   Communicator::Options with_limit = options;
-  if (!with_limit.start_limit) with_limit.start_limit = start.limit + kStartGrace;
+  if (!with_limit.start_limit) with_limit.start_limit = start.limit + kErrorsFirst;
   // The thread may outlive this call, which then throws.
   const auto found = std::make_shared<RankPlace>();
   auto communicator = std::make_shared<Communicator>(

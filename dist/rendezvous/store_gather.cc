@@ -16,7 +16,7 @@ void append(std::string& all, const std::string& text) {
   all += text;
 }
 
-std::vector<std::string> split(const std::string& all) {
+std::vector<std::string> unpacked(const std::string& all) {
   std::vector<std::string> texts;
   for (size_t at = 0; at < all.size();) {
     uint64_t bytes = 0;
@@ -35,7 +35,7 @@ std::vector<std::string> StoreGather::operator()(std::string text, Store::Timeou
   const auto key = [&](int rank) { return fmt::format("{}{}", prefix, rank); };
   if (store_.rank() != 0) {
     store_.set(key(store_.rank()), std::move(text));
-    return split(store_.get(whole, timeout));
+    return unpacked(store_.get(whole, timeout));
   }
   std::vector<std::string> keys;
   for (int rank = 1; rank < store_.world_size(); ++rank) keys.push_back(key(rank));
@@ -47,7 +47,7 @@ std::vector<std::string> StoreGather::operator()(std::string text, Store::Timeou
     (void)store_.erase(each);
   }
   store_.set(whole, all);
-  return split(all);
+  return unpacked(all);
 }
 
 }  // namespace lockstep::dist

@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -45,7 +47,7 @@ constexpr size_t kBatch = 32;
 /// Read together with the rest of a message: the next headers, and small messages.
 constexpr size_t kStaged = 4 << 10;
 /// Bytes read by one call of `pull`, so that one fast peer does not delay the others.
-constexpr size_t kBurst = size_t{1} << 20;
+constexpr size_t kPullBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -55,6 +57,8 @@ TcpChannel::TcpChannel(Descriptor socket)
       staged_(std::make_unique<std::byte[]>(kStaged)) {
   static_assert(sizeof(Header) == 40);
 }
+
+TcpChannel::~TcpChannel() = default;
 
 // --- what is posted ------------------------------------------------------------------------------
 
@@ -308,7 +312,7 @@ void TcpChannel::take_grant(uint64_t id) {
 // --- the receiving side --------------------------------------------------------------------------
 
 bool TcpChannel::pull() {
-  for (size_t read = 0; read < kBurst;) {
+  for (size_t read = 0; read < kPullBytes;) {
     if (is_closed() || !end_of_peer_.empty()) return false;
     std::array<iovec, 2> parts;
     size_t count = 0;

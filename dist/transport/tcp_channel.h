@@ -1,8 +1,5 @@
 #pragma once
 
-#include <sys/uio.h>
-
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,6 +27,9 @@ class TcpChannel {
 
   /// `socket`: connected, non-blocking, and not used before except for greetings.
   explicit TcpChannel(Descriptor socket);
+  ~TcpChannel();
+  TcpChannel(const TcpChannel&) = delete;
+  TcpChannel& operator=(const TcpChannel&) = delete;
 
   // See Transport. Messages of a closed channel fail.
   void send(uint64_t tag, const void* data, size_t bytes, Message& message);

@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/base/descriptor.h"
 #include "dist/transport/pacing.h"
 #include "dist/transport/shm_transport.h"
 #include "dist/transport/tcp_channel.h"
@@ -26,17 +28,18 @@ class TcpTransport final : public Transport {
     /// Whether ranks of one host use shared memory; else TCP, for comparison or if the system
     /// refuses shared memory. Alike on all ranks.
     bool shared_memory = true;
-    /// 32 characters that the job's ranks know each other by; alike on all ranks.
-    std::string secret;
+    /// Connects this rank with `peers`, those that share no memory with it, and returns connected,
+    /// non-blocking sockets by rank. `near`, by rank: whether the rank shares this one's loopback.
+    /// Collective; not called if all ranks share memory.
+    std::function<std::vector<Descriptor>(const std::vector<int>& peers,
+                                          const std::vector<bool>& near)>
+        connect;
     /// Ranks with the same name are on one host. Empty: found out (`host_identity`).
     std::string host;
-    /// Addresses by which other hosts are likely to reach this one, tried before its others.
-    std::vector<std::string> addresses;
-    std::chrono::milliseconds start_limit = std::chrono::minutes(2);
   };
 
-  /// Collective; calls `all_gather` several times. Throws BackendError, OutOfMemoryError and
-  /// TimeoutError.
+  /// Collective; calls `all_gather` several times. Throws BackendError, OutOfMemoryError and the
+  /// errors of `connect`.
   TcpTransport(int rank, int size, const AllGatherBytes& all_gather, const Options& options);
   ~TcpTransport() override;
 

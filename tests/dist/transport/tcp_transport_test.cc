@@ -2,12 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -15,8 +13,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "dist/rendezvous/socket.h"
-#include "dist/transport/tcp_mesh.h"
+#include "dist/rendezvous/tcp_mesh.h"
 #include "tests/core/base/child_process.h"
 #include "tests/dist/ddp/ranks.h"
 #include "tests/dist/transport/messages.h"
@@ -31,19 +28,19 @@ using Clock = std::chrono::steady_clock;
 const std::string kSecret = "0123456789abcdef0123456789abcdef";
 
 /// Ranks that only TCP connects.
-TcpTransport::Options by_tcp() {
+TcpTransport::Options by_tcp(int rank, const AllGatherText& all_gather) {
   TcpTransport::Options options;
   options.shared_memory = false;
-  options.secret = kSecret;
-  options.start_limit = 20s;
+  options.connect = [=](const std::vector<int>& peers, const std::vector<bool>& near) {
+    return connect_mesh(rank, kSecret, {"127.0.0.1"}, all_gather, peers, near, 20s);
+  };
   return options;
 }
 /// Ranks of two "hosts": even ones and odd ones.
-TcpTransport::Options on_two_hosts(int rank) {
-  TcpTransport::Options options = by_tcp();
+TcpTransport::Options on_two_hosts(int rank, const AllGatherText& all_gather) {
+  TcpTransport::Options options = by_tcp(rank, all_gather);
   options.shared_memory = true;
   options.host = rank % 2 == 0 ? "a" : "b";
-  options.addresses = {"127.0.0.1"};
   return options;
 }
 
@@ -56,7 +53,7 @@ double thread_seconds() {
 TEST(TcpTransport, RandomMessagesArriveInOrderAndWhole) {
   for (const int size : {2, 3}) {
     run_as_threads(size, [size](int rank, const AllGatherText& all_gather) {
-      TcpTransport transport(rank, size, all_gather, by_tcp());
+      TcpTransport transport(rank, size, all_gather, by_tcp(rank, all_gather));
       EXPECT_EQ(transport.size(), size);
       for (uint32_t seed = 0; seed < 10; ++seed) exchange_randomly(transport, seed, 200, 100'000);
       exchange_randomly(transport, 100, 3000, 300);
@@ -69,7 +66,7 @@ TEST(TcpTransport, RandomMessagesArriveInOrderAndWhole) {
 
 TEST(TcpTransport, JoinsHostsWhoseRanksShareMemory) {
   run_as_threads(5, [](int rank, const AllGatherText& all_gather) {
-    TcpTransport transport(rank, 5, all_gather, on_two_hosts(rank));
+    TcpTransport transport(rank, 5, all_gather, on_two_hosts(rank, all_gather));
     EXPECT_EQ(transport.host_count(), 2);
     EXPECT_EQ(transport.host_rank(), rank % 2);
     EXPECT_EQ(transport.local_rank(), rank / 2);
@@ -83,7 +80,7 @@ TEST(TcpTransport, AskedForInTheOppositeOrderLargeMessagesDoNotBlock) {
   constexpr int kMessages = 60;
   constexpr size_t kBytes = 200'000;
   run_as_threads(2, [](int rank, const AllGatherText& all_gather) {
-    TcpTransport transport(rank, 2, all_gather, by_tcp());
+    TcpTransport transport(rank, 2, all_gather, by_tcp(rank, all_gather));
     std::vector<Sending> out(kMessages);
     std::vector<Sending> in(kMessages);
     for (uint64_t tag = 0; tag < kMessages; ++tag) {
@@ -107,7 +104,7 @@ TEST(TcpTransport, AskedForInTheOppositeOrderLargeMessagesDoNotBlock) {
 
 TEST(TcpTransport, MessagesThatNobodyAsksForStayWithTheSenderBeyondTheLimit) {
   run_as_threads(2, [](int rank, const AllGatherText& all_gather) {
-    TcpTransport transport(rank, 2, all_gather, by_tcp());
+    TcpTransport transport(rank, 2, all_gather, by_tcp(rank, all_gather));
     constexpr size_t kBytes = TcpChannel::kEagerBytes / 4;
     std::vector<Sending> all(10);
     for (Sending& one : all) {
@@ -139,7 +136,7 @@ TEST(TcpTransport, AMessageLongerThanItsPlaceFailsAndTheNextArrives) {
   for (const size_t bytes : {size_t{100}, size_t{50'000}, 2 * TcpChannel::kEagerBytes}) {
     for (const bool asked_late : {false, true}) {
       run_as_threads(2, [&](int rank, const AllGatherText& all_gather) {
-        TcpTransport transport(rank, 2, all_gather, by_tcp());
+        TcpTransport transport(rank, 2, all_gather, by_tcp(rank, all_gather));
         Sending all[2];
         if (rank == 1 && asked_late) drive_for(transport, 10ms);
         for (Sending& one : all) {
@@ -170,7 +167,7 @@ TEST(TcpTransport, ACancelledMessageTouchesNoMemoryAndTheNextArrives) {
   for (const int canceller : {0, 1}) {
     for (const size_t bytes : {size_t{1000}, TcpChannel::kEagerBytes, kBytes}) {
       run_as_threads(2, [&](int rank, const AllGatherText& all_gather) {
-        TcpTransport transport(rank, 2, all_gather, by_tcp());
+        TcpTransport transport(rank, 2, all_gather, by_tcp(rank, all_gather));
         Sending first;
         first.data = rank == 0 ? contents(4, bytes) : std::vector<std::byte>(bytes);
         const auto post = [&](Sending& one, uint64_t tag) {
@@ -204,7 +201,7 @@ TEST(TcpTransport, ACancelledMessageTouchesNoMemoryAndTheNextArrives) {
 
 TEST(TcpTransport, WhatWasSentArrivesAfterItsSenderHasLeftAndOtherMessagesFail) {
   run_as_threads(2, [](int rank, const AllGatherText& all_gather) {
-    auto transport = std::make_unique<TcpTransport>(rank, 2, all_gather, by_tcp());
+    auto transport = std::make_unique<TcpTransport>(rank, 2, all_gather, by_tcp(rank, all_gather));
     Sending sent;
     sent.data = rank == 0 ? contents(6, 5000) : std::vector<std::byte>(5000);
     if (rank == 0) {
@@ -232,7 +229,7 @@ TEST(TcpTransport, WhatWasSentArrivesAfterItsSenderHasLeftAndOtherMessagesFail) 
 
 TEST(TcpTransport, MessagesOfAKilledProcessFail) {
   const auto statuses = run_as_processes(2, [](int rank, const AllGatherText& all_gather) {
-    TcpTransport transport(rank, 2, all_gather, by_tcp());
+    TcpTransport transport(rank, 2, all_gather, by_tcp(rank, all_gather));
     std::byte byte{};
     Message message;
     transport.receive(1 - rank, 1, &byte, 1, message);
@@ -244,7 +241,7 @@ TEST(TcpTransport, MessagesOfAKilledProcessFail) {
 
 TEST(TcpTransport, WaitingForAMessageUsesLittleTime) {
   run_as_threads(2, [](int rank, const AllGatherText& all_gather) {
-    TcpTransport transport(rank, 2, all_gather, by_tcp());
+    TcpTransport transport(rank, 2, all_gather, by_tcp(rank, all_gather));
     std::byte byte{};
     Message message;
     if (rank == 0) {
@@ -263,7 +260,7 @@ TEST(TcpTransport, WaitingForAMessageUsesLittleTime) {
 
 TEST(TcpTransport, AWakeEndsASleepWithoutAMessage) {
   run_as_threads(2, [](int rank, const AllGatherText& all_gather) {
-    TcpTransport transport(rank, 2, all_gather, by_tcp());
+    TcpTransport transport(rank, 2, all_gather, by_tcp(rank, all_gather));
     transport.progress();
     const auto start = Clock::now();
     std::thread waker([&] { transport.wake(); });
@@ -272,67 +269,6 @@ TEST(TcpTransport, AWakeEndsASleepWithoutAMessage) {
     EXPECT_LT(Clock::now() - start, 10s);
     (void)all_gather("the end");
   });
-}
-
-TEST(TcpMesh, StrangersAreShutOutAndDelayNobody) {
-  std::vector<Descriptor> strangers;
-  const auto start = Clock::now();
-  run_as_threads(2, [&](int rank, const AllGatherText& all_gather) {
-    TcpMesh mesh(rank, kSecret, true);
-    const std::vector<std::string> places = all_gather(mesh.description({}));
-    if (rank == 0) {
-      const Endpoint own{"127.0.0.1", static_cast<uint16_t>(std::stoi(places[0]))};
-      // One is silent, one sends what is no greeting, one ends at once.
-      for (const char* text : {"", "GET / HTTP/1.1\r\nHost: a-host-of-nobody\r\n\r\n......"}) {
-        Descriptor socket = connect_to(own, Clock::now() + 5s).socket;
-        EXPECT_TRUE(socket);
-        EXPECT_GE(::send(socket.get(), text, std::strlen(text), MSG_NOSIGNAL), 0);
-        strangers.push_back(std::move(socket));
-      }
-      EXPECT_TRUE(connect_to(own, Clock::now() + 5s).socket);
-    }
-    (void)all_gather("the strangers are there");
-    const auto sockets = mesh.connect({1 - rank}, places, {true, true}, Clock::now() + 10s);
-    EXPECT_TRUE(sockets[static_cast<size_t>(1 - rank)]);
-    EXPECT_FALSE(sockets[static_cast<size_t>(rank)]);
-  });
-  EXPECT_LT(Clock::now() - start, 5s);
-}
-
-TEST(TcpMesh, ARankThatDoesNotComeIsNamedAtTheDeadline) {
-  TcpMesh mesh(0, kSecret, true);
-  try {
-    (void)mesh.connect({2, 3}, {"", "", "", ""}, {true, true, true, true}, Clock::now() + 50ms);
-    FAIL() << "nothing was thrown";
-  } catch (const TimeoutError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 0 is not connected with ranks 2, 3 in time"));
-  }
-}
-
-TEST(TcpMesh, OneWithAnotherSecretIsShutOut) {
-  run_as_threads(2, [&](int rank, const AllGatherText& all_gather) {
-    TcpMesh mesh(rank, rank == 0 ? kSecret : std::string(32, 'x'), true);
-    const std::vector<std::string> places = all_gather(mesh.description({}));
-    EXPECT_THROW((void)mesh.connect({1 - rank}, places, {true, true}, Clock::now() + 100ms),
-                 DistError);
-  });
-}
-
-TEST(TcpMesh, APeerThatCannotBeReachedIsNamedWithTheAddressesTried) {
-  uint16_t closed = 0;
-  {
-    Endpoint endpoint{"127.0.0.1", 0};
-    const Descriptor listener = listen_at(endpoint);
-    closed = endpoint.port;
-  }
-  TcpMesh mesh(1, kSecret, true);
-  try {
-    (void)mesh.connect({0}, {std::to_string(closed), ""}, {true, true}, Clock::now() + 5s);
-    FAIL() << "nothing was thrown";
-  } catch (const BackendError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 0 is not reached at any address"));
-    EXPECT_THAT(error.what(), HasSubstr("127.0.0.1:" + std::to_string(closed)));
-  }
 }
 
 }  // namespace

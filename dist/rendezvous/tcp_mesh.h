@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,5 +41,12 @@ class TcpMesh {
   uint16_t port_ = 0;
   bool local_;
 };
+
+/// Connects this rank with `peers` by a TcpMesh whose descriptions `all_gather` exchanges: returns
+/// every rank's text, by rank. Collective over all ranks, also those without peers.
+std::vector<Descriptor> connect_mesh(
+    int rank, const std::string& secret, const std::vector<std::string>& first_addresses,
+    const std::function<std::vector<std::string>(std::string)>& all_gather,
+    const std::vector<int>& peers, const std::vector<bool>& near, std::chrono::milliseconds limit);
 
 }  // namespace lockstep::dist

@@ -1,4 +1,4 @@
-#include "dist/transport/tcp_mesh.h"
+#include "dist/rendezvous/tcp_mesh.h"
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -39,11 +39,11 @@ constexpr std::string_view kMagic = "lockstep-rank-1";
 /// Time for one address of a peer: a host may have some that cannot be reached from here.
 constexpr auto kTryLimit = std::chrono::seconds(3);
 /// Connections that have not said who they are; the oldest makes way for a new one.
-constexpr size_t kStrangers = 256;
+constexpr size_t kNewcomers = 256;
 /// Before a connection that has ended is made again.
 constexpr auto kPause = std::chrono::milliseconds(5);
 
-Greeting greeting_of(int rank, const std::string& secret) {
+Greeting own_greeting(int rank, const std::string& secret) {
   Greeting greeting;
   kMagic.copy(greeting.magic.data(), greeting.magic.size());
   greeting.rank = rank;
@@ -141,7 +141,7 @@ std::vector<Descriptor> TcpMesh::connect(const std::vector<int>& peers,
                                          const std::vector<std::string>& descriptions,
                                          const std::vector<bool>& near,
                                          Clock::time_point deadline) {
-  const Greeting own = greeting_of(rank_, secret_);
+  const Greeting own = own_greeting(rank_, secret_);
   std::vector<Descriptor> sockets(descriptions.size());
   std::vector<int> missing = peers;
   std::list<Newcomer> newcomers;
@@ -205,7 +205,7 @@ std::vector<Descriptor> TcpMesh::connect(const std::vector<int>& peers,
     for (Accepted accepted = accept_at(listener_); accepted.socket;
          accepted = accept_at(listener_)) {
       const auto is_stranger = [](const Newcomer& one) { return one.expected < 0; };
-      if (static_cast<size_t>(std::ranges::count_if(newcomers, is_stranger)) >= kStrangers) {
+      if (static_cast<size_t>(std::ranges::count_if(newcomers, is_stranger)) >= kNewcomers) {
         newcomers.erase(std::ranges::find_if(newcomers, is_stranger));
       }
       newcomers.emplace_back().socket = std::move(accepted.socket);
@@ -213,6 +213,17 @@ std::vector<Descriptor> TcpMesh::connect(const std::vector<int>& peers,
   }
   listener_.reset();
   return sockets;
+}
+
+std::vector<Descriptor> connect_mesh(
+    int rank, const std::string& secret, const std::vector<std::string>& first_addresses,
+    const std::function<std::vector<std::string>(std::string)>& all_gather,
+    const std::vector<int>& peers, const std::vector<bool>& near, std::chrono::milliseconds limit) {
+  const auto deadline = Clock::now() + limit;
+  const bool local = std::ranges::all_of(near, [](bool is) { return is; });
+  TcpMesh mesh(rank, secret, local);
+  const std::vector<std::string> descriptions = all_gather(mesh.description(first_addresses));
+  return mesh.connect(peers, descriptions, near, deadline);
 }
 
 }  // namespace lockstep::dist
