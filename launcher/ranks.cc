@@ -14,14 +14,19 @@
 #include "configs/run.pb.h"
 #include "configs/variables.h"
 #include "core/base/check.h"
+#include "core/base/environment_flag.h"
 #include "core/base/log_text.h"
 #include "core/base/parallel.h"
 #include "core/device/device_runtime.h"
 #include "dist/group/agreement.h"
 #include "dist/group/mpi_group.h"
+#include "dist/group/tcp_group.h"
 #include "dist/group/transport_group.h"
 #include "dist/nccl/nccl_group.h"
 #include "dist/rendezvous/core_budget.h"
+#include "dist/rendezvous/rendezvous.h"
+#include "dist/rendezvous/socket.h"
+#include "dist/transport/mpi_transport.h"
 #include "launcher/cuda_libraries.h"
 #include "launcher/exit_code.h"
 
@@ -62,30 +67,79 @@ void use_nccl(Ranks& ranks, Device device) {
   }
 }
 
-}  // namespace
+struct Start {
+  std::string alike;
+  std::chrono::milliseconds silence;
+};
 
-dist::RankEnvironment this_rank() {
-  return dist::rank_environment([](const char* name) { return std::getenv(name); });
+bool uses_mpi(const dist::RankEnvironment& environment) {
+  const std::string_view wanted = environment_choice("LOCKSTEP_TRANSPORT", {"mpi", "tcp"});
+  if (!wanted.empty()) return wanted == "mpi";
+  return environment.under_mpi && dist::has_mpi();
 }
 
-Ranks join_ranks(double silence_seconds) {
-  Ranks ranks;
-  ranks.environment = this_rank();
+/// Options of a rank that prints its number before what it says.
+dist::Communicator::Options options_of(const std::string& rank) {
+  return {.flight_folder = {}, .on_delay = [rank](const std::string& line) {
+            write_log(stderr, fmt::format("rank {}: {}\n", rank, line));
+          }};
+}
+
+void join_by_mpi(Ranks& ranks, const Start& start) {
   const dist::RankEnvironment& told = ranks.environment;
-  if (told.size == 1) return ranks;
-  const auto tell = [rank = told.rank](const std::string& line) {
-    write_log(stderr, fmt::format("rank {}: {}\n", rank, line));
-  };
-  ranks.communicator = dist::mpi_communicator(
-      {.flight_folder = {}, .on_delay = tell},
-      config::values_alike_on_ranks(config::process_variables()),
-      std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(silence_seconds)));
+  LS_CHECK(told.numbered, ConfigError,
+           "[launch] MPI numbers the ranks: expected no --ranks without --rank with "
+           "LOCKSTEP_TRANSPORT=mpi. Unset one of them.");
+  ranks.communicator =
+      dist::mpi_communicator(options_of(fmt::format("{}", told.rank)), start.alike, start.silence);
   ranks.group = dist::transport_group(ranks.communicator, "mpi");
   LS_CHECK(
       ranks.group->size() == told.size && ranks.group->rank() == told.rank, ConfigError,
       "[launch] {} of the ranks: expected what MPI says, rank {} of {}. Start the ranks with "
-      "`lockstep launch`, mpirun, or `srun --mpi=pmix`: without that option each rank is alone.",
+      "`lockstep launch`, mpirun, or `srun --mpi=pmix`: without that option each rank is alone; or "
+      "set LOCKSTEP_TRANSPORT=tcp.",
       dist::to_string(told), ranks.group->rank(), ranks.group->size());
+}
+
+void join_by_tcp(Ranks& ranks, const Start& start) {
+  dist::RankEnvironment& told = ranks.environment;
+  const char* const secret = std::getenv("LOCKSTEP_JOB_SECRET");
+  const dist::Rendezvous where = dist::rendezvous_of(told, secret == nullptr ? "" : secret);
+  dist::RankPlace place;
+  ranks.communicator =
+      dist::tcp_communicator(where, options_of(told.numbered ? fmt::format("{}", told.rank) : "?"),
+                             start.alike, start.silence, &place);
+  ranks.group = dist::transport_group(ranks.communicator, "tcp");
+  told.rank = ranks.group->rank();
+  const int told_here = told.local_size.value_or(place.local_size);
+  LS_CHECK(told_here >= place.local_size, ConfigError,
+           "[launch] {} was told of {} ranks on its host ({}), but {} of the job are here: "
+           "expected each host once. A host may be listed twice, or two launchers were started on "
+           "it; give one the ranks of both, or set LOCKSTEP_LOCAL_RANK and "
+           "LOCKSTEP_LOCAL_WORLD_SIZE.",
+           dist::to_string(told), told_here, dist::host_name(), place.local_size);
+  if (!told.local_rank || !told.local_size) {
+    told.local_rank = place.local_rank;
+    told.local_size = place.local_size;
+  }
+}
+
+}  // namespace
+
+dist::RankEnvironment this_rank(const dist::GivenRank& given) {
+  return dist::rank_environment([](const char* name) { return std::getenv(name); }, given);
+}
+
+Ranks join_ranks(const dist::RankEnvironment& environment, double silence_seconds) {
+  Ranks ranks;
+  ranks.environment = environment;
+  if (environment.size == 1) return ranks;
+  const Start start = {
+      .alike = config::values_alike_on_ranks(config::process_variables()),
+      .silence = std::chrono::ceil<std::chrono::milliseconds>(
+          std::chrono::duration<double>(silence_seconds)),
+  };
+  (uses_mpi(environment) ? join_by_mpi : join_by_tcp)(ranks, start);
   return ranks;
 }
 

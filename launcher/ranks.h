@@ -22,17 +22,21 @@ struct Ranks {
   bool leads() const { return environment.rank == 0; }
 };
 
-/// This process's rank, as its environment tells it. Throws ConfigError for variables that
-/// contradict each other.
-dist::RankEnvironment this_rank();
+/// This process's rank, as its environment and the command line tell it. Throws ConfigError for
+/// variables that contradict each other.
+dist::RankEnvironment this_rank(const dist::GivenRank& given = {});
 
-/// Determines this process's rank (dist/rendezvous/rank_environment.h) and connects to the others
-/// by MPI; a single rank connects to nobody. Operations that wait long for other ranks are reported
-/// on standard error; a rank whose host is silent for `silence_seconds` is lost. Throws
-/// ConfigError for variables that contradict each other or MPI,
-/// MismatchError for program variables that differ between the ranks, and the errors of
-/// dist::mpi_group.
-Ranks join_ranks(double silence_seconds = 10);
+/// Connects to the other ranks of the job; a single rank connects to nobody. Ranks that a launcher
+/// of MPI programs has started are connected by MPI, if Lockstep was built with it; all others meet
+/// at the address that their variables or the command line give
+/// (dist/rendezvous/rendezvous.h), and are connected by TCP. LOCKSTEP_TRANSPORT, mpi or tcp, wins.
+///
+/// Operations that wait long for other ranks are reported on standard error; a rank whose host is
+/// silent for `silence_seconds` is lost. Throws ConfigError for variables that contradict MPI, lack
+/// the address or tell of fewer ranks on this host than there are, MismatchError for program
+/// variables that differ between the ranks, and the errors of dist::mpi_group and dist::tcp_group.
+Ranks join_ranks(const dist::RankEnvironment& environment, double silence_seconds = 10);
+inline Ranks join_ranks() { return join_ranks(this_rank()); }
 
 /// Calls `body`. What it throws is told to the other ranks in its own words before it is thrown
 /// again: a group that is destroyed by an exception does not know them.

@@ -18,6 +18,7 @@
 #include "core/base/thread_pool.h"
 #include "core/memory/caching_allocator.h"
 #include "dist/group/failure.h"
+#include "dist/rendezvous/socket.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "launcher/exit_code.h"
@@ -55,6 +56,9 @@ struct TrainOptions {
   std::string time_limit;
   std::string log_format = "text";
   std::string allocations_file;
+  std::string rendezvous;
+  int ranks = 0;
+  int rank = -1;
   std::vector<std::string> command_line;
 };
 
@@ -67,7 +71,7 @@ std::string how_to_go_on(const TrainOptions& options, const std::string& directo
   const std::vector<std::string>& given = options.command_line;
   std::vector<std::string> words = going_on({given.begin() + 2, given.end()}, directory);
   std::string program = shell_text({given.begin(), given.begin() + 1});
-  if (ranks == 1) {
+  if (ranks == 1 || !options.rendezvous.empty()) {
     program += " train";
   } else {
     program +=
@@ -184,11 +188,23 @@ int lead_training(const TrainOptions& options, const config::RunConfig& config,
   return kSuccess;
 }
 
+dist::GivenRank given_rank(const TrainOptions& options) {
+  dist::GivenRank given;
+  if (options.rank >= 0) given.rank = options.rank;
+  if (options.ranks > 0) given.size = options.ranks;
+  if (!options.rendezvous.empty()) {
+    const dist::Endpoint endpoint = dist::parse_endpoint(options.rendezvous);
+    given.master_address = endpoint.host;
+    given.master_port = endpoint.port;
+  }
+  return given;
+}
+
 /// Runs the verb; returns the exit status. A stop is no exception: one would make the group's
 /// destructor abort the other ranks, which end as well.
 int run_train(TrainOptions options) {
   StopSignals signals;
-  const dist::RankEnvironment told = this_rank();
+  const dist::RankEnvironment told = this_rank(given_rank(options));
   // Until the first step there is nothing to save, whatever is being waited for.
   end_before_first_step(signals, options, told, "");
   if (options.steps != 0) {
@@ -199,7 +215,7 @@ int run_train(TrainOptions options) {
   config::Origins origins;
   const config::RunConfig config = load_config(options.files, options.overrides, &origins);
   if (!options.try_anyway) require_room(config, told);
-  Ranks ranks = join_ranks(config.parallel().silence_seconds());
+  Ranks ranks = join_ranks(told, config.parallel().silence_seconds());
   if (ranks.group != nullptr) {
     // The other ranks end as this one does, and not because they lost it.
     signals.before_end([weak = std::weak_ptr(ranks.communicator)] {
@@ -255,6 +271,22 @@ void add_train(const Verb& app, std::vector<std::string> command_line) {
   verb.flag("--overfit-one-batch", options->overfit_one_batch,
             "Train on the first batch alone (train.overfit_one_batch): a model that learns at "
             "all drives its loss towards 0");
+  verb.option("--rendezvous", options->rendezvous,
+              "HOST:PORT where the ranks of a job meet without a launcher: rank 0 listens "
+              "there, the others connect")
+      .check([](const std::string& text) -> std::string {
+        try {
+          return dist::parse_endpoint(text).port > 0 ? "" : "expected a port above 0";
+        } catch (const DistError& error) {
+          return error.what();
+        }
+      });
+  const Option ranks =
+      verb.option("--ranks", options->ranks, "Number of ranks that meet").positive();
+  verb.option("--rank", options->rank,
+              "Which of them this is (default: what variables say, or the next that is free)")
+      .not_negative()
+      .needs(ranks);
   verb.flag("--try-anyway", options->try_anyway,
             "Train even if the plan's memory (`lockstep plan`) is more than this process is "
             "allowed");

@@ -20,7 +20,7 @@ void CommonEnd::join(std::thread& thread, const std::function<void(const std::st
   }
   if (tell) {
     tell(
-        fmt::format("the end of all ranks (MPI_Finalize) takes more than {} s: another rank is "
+        fmt::format("the end of all ranks takes more than {} s: another rank is "
                     "stopped or cut off. This rank ends without it",
                     std::chrono::duration<double>(limit).count()));
   }

@@ -54,6 +54,9 @@ struct Connections {
   std::shared_ptr<void> base;
   /// Identifies this start of the job; equal on all its ranks.
   std::string start = {};
+  /// Waits until all ranks of the job have come to their ends, called before `control` leaves; may
+  /// throw DistError if the job fails meanwhile. Empty if the transport's destructor does so.
+  std::function<void()> meet = {};
 };
 
 /// The communication of one rank: a thread that owns the transport and runs the operations of all

@@ -49,6 +49,7 @@ struct Communicator::State {
   std::shared_ptr<void> base;
   std::string start;
   std::unique_ptr<JobControl> control;
+  std::function<void()> meet;
   std::atomic<uint32_t> next_group_index{1};
   std::atomic<uint64_t> bytes_sent{0};
   std::promise<void> connected;
@@ -82,6 +83,7 @@ struct Communicator::State {
 
   void main(const std::function<Connections()>& connect);
   void loop();
+  void meet_others();
   bool is_over();
   bool step();
   void take_news();

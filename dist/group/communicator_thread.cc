@@ -41,6 +41,7 @@ void Communicator::State::main(const std::function<Connections()>& connect) {
     control = std::move(connections.control);
     base = std::move(connections.base);
     start = std::move(connections.start);
+    meet = std::move(connections.meet);
     recorder.emplace(control->rank(), control->size(), FlightRecorder::kCapacity, start);
   } catch (...) {
     connected.set_exception(std::current_exception());
@@ -59,15 +60,29 @@ void Communicator::State::main(const std::function<Connections()>& connect) {
   }
   runs.clear();
   spare.clear();
+  common_end.begin();
+  meet_others();
   control->leave();
   control->listen({});
   {
     const MutexLock guard(lock);
     sleeper = nullptr;
   }
-  common_end.begin();
   transport.reset();
   common_end.finish();
+}
+
+void Communicator::State::meet_others() {
+  const std::function<void()> wait = std::exchange(meet, nullptr);
+  {
+    const MutexLock guard(lock);
+    if (!wait || failure || reported_failure) return;
+  }
+  try {
+    wait();
+  } catch (const std::exception&) {
+    // The job has failed: the others end as well.
+  }
 }
 
 void Communicator::State::loop() {

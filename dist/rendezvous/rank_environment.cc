@@ -72,7 +72,7 @@ MaybeNumber told(const std::optional<int>& value, const char* option) {
 Set given_set(const GivenRank& given) {
   return {.source = "the command line",
           .rank = told(given.rank, "--rank"),
-          .size = told(given.size, "--world-size"),
+          .size = told(given.size, "--ranks"),
           .local_rank = told(given.local_rank, "--local-rank"),
           .local_size = told(given.local_size, "--local-size"),
           .node_rank = {},
@@ -199,16 +199,43 @@ void merge(Set& into, const Set& other) {
   }
 }
 
-/// Merges all complete sets; the source is that of the first.
-Set merged_sets(const Variables& variables, const GivenRank& given, bool& in_slurm_step) {
-  Set whole = given_set(given);
-  LS_CHECK(whole.rank.has_value() == whole.size.has_value(), ConfigError,
-           "[launch] --rank and --world-size are given together or not at all.");
-  if (whole.rank) return whole;
+/// A pod's index is a rank where nothing but the number of ranks is told. Takes that number out of
+/// the sets of Lockstep's and torchrun's names, which lack a rank.
+Set kubernetes_set(const Variables& variables, const Set& given, std::vector<Set>& sets) {
+  Set set;
+  set.source = "Kubernetes' variables";
+  const MaybeNumber index = variables.number({"JOB_COMPLETION_INDEX"});
+  if (!index) return set;
+  set.size = given.size;
+  for (Set& other : sets) {
+    if (other.rank || !other.size) continue;
+    if (!set.size) set.size = other.size;
+    other.size.reset();
+  }
+  if (set.size) set.rank = index;
+  return set;
+}
+
+/// What the launchers and the command line say together.
+struct Told {
+  Set set;  ///< the source is that of the first complete set
+  bool in_slurm_step = false;
+  bool under_mpi = false;
+};
+
+Told merged_sets(const Variables& variables, const GivenRank& given) {
+  const Set whole = given_set(given);
+  LS_CHECK(!whole.rank || whole.size, ConfigError,
+           "[launch] --rank {} is given without the number of ranks: expected --ranks, too.",
+           whole.rank ? whole.rank->value : 0);
+  if (whole.rank) return {whole};
+  std::vector<Set> sets = variable_sets(variables);
+  const Set pod = kubernetes_set(variables, whole, sets);
+  Told result;
   std::optional<Set> told;
-  for (const Set& set : variable_sets(variables)) {
+  for (const Set& set : sets) {
     if (!is_complete(set)) continue;
-    const bool is_slurm = std::string_view(set.source).starts_with("Slurm");
+    const std::string_view source = set.source;
     if (!told) {
       told = set;
     } else if (is_launcher_of(set, *told)) {
@@ -216,15 +243,23 @@ Set merged_sets(const Variables& variables, const GivenRank& given, bool& in_slu
     } else {
       merge(*told, set);
     }
-    in_slurm_step = in_slurm_step || is_slurm;
+    const bool is_slurm = source.starts_with("Slurm");
+    result.in_slurm_step = result.in_slurm_step || is_slurm;
+    result.under_mpi = result.under_mpi || source.starts_with("Open MPI") ||
+                       source.starts_with("PMI") ||
+                       (is_slurm && !variables.text("PMIX_RANK").empty());
   }
+  if (!told && is_complete(pod)) told = pod;
   if (!told) {
-    whole.source = "nobody";
-    return whole;
+    result.set = whole;
+    if (!whole.size) result.set.source = "nobody";
+    return result;
   }
+  if (whole.size) merge(told->size, whole.size);
   if (whole.local_rank) told->local_rank = whole.local_rank;
   if (whole.local_size) told->local_size = whole.local_size;
-  return *told;
+  result.set = *told;
+  return result;
 }
 
 std::optional<int> value_of(const MaybeNumber& told) {
@@ -269,8 +304,8 @@ std::string job_id(const Variables& variables) {
 
 RankEnvironment rank_environment(const Lookup& lookup, const GivenRank& given) {
   const Variables variables(lookup);
-  bool in_slurm_step = false;
-  const Set told = merged_sets(variables, given, in_slurm_step);
+  const Told all = merged_sets(variables, given);
+  const Set& told = all.set;
   check_less(told.source, told.rank, told.size);
   check_less(told.source, told.local_rank, told.local_size);
   LS_CHECK(!told.local_size || !told.size || told.local_size->value <= told.size->value,
@@ -279,6 +314,9 @@ RankEnvironment rank_environment(const Lookup& lookup, const GivenRank& given) {
   RankEnvironment environment;
   environment.rank = value_of(told.rank).value_or(0);
   environment.size = value_of(told.size).value_or(1);
+  LS_CHECK(environment.size >= 1, ConfigError, "[launch] {}: expected at least 1.",
+           assignment(*told.size));
+  environment.numbered = told.rank || environment.size == 1;
   environment.local_rank = value_of(told.local_rank);
   environment.local_size = value_of(told.local_size);
   environment.node_rank = value_of(told.node_rank);
@@ -288,7 +326,9 @@ RankEnvironment rank_environment(const Lookup& lookup, const GivenRank& given) {
     environment.local_size = 1;
   }
   environment.source = told.source;
-  environment.master_address = master_address(variables, given, in_slurm_step);
+  environment.in_kubernetes = !variables.text("KUBERNETES_SERVICE_HOST").empty();
+  environment.under_mpi = all.under_mpi;
+  environment.master_address = master_address(variables, given, all.in_slurm_step);
   environment.master_port = master_port(variables, given);
   environment.job_id = job_id(variables);
   const MaybeNumber restarts = variables.number(

@@ -37,7 +37,7 @@ Addresses resolve(const Endpoint& endpoint, int flags) {
   const int result =
       ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
   if (result == EAI_AGAIN) return {nullptr, ::freeaddrinfo};
-  LS_CHECK(result == 0, BackendError,
+  LS_CHECK(result == 0, dist::UnknownHost,
            "[store] the host of the store's address {} does not resolve: {}. Check its spelling, "
            "or give an address.",
            to_string(endpoint), result == EAI_SYSTEM ? reason(errno) : ::gai_strerror(result));
@@ -152,7 +152,7 @@ Descriptor listen_at(Endpoint& endpoint) {
     return socket;
   }
   const std::string where = to_string(endpoint);
-  LS_CHECK(error != EADDRINUSE, BackendError,
+  LS_CHECK(error != EADDRINUSE, dist::AddressInUse,
            "[store] cannot listen at {}: the port is in use, by another job or program. Choose "
            "another, or 0 for any that is free.",
            where);
@@ -161,6 +161,15 @@ Descriptor listen_at(Endpoint& endpoint) {
            "runs where rank 0 does.",
            where, host_name());
   throw BackendError(fmt::format("[store] cannot listen at {}: {}.", where, reason(error)));
+}
+
+bool is_own_host(const std::string& host) {
+  const Addresses addresses = resolve({host, 0}, 0);
+  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+    const Descriptor socket = open_socket(*address);
+    if (socket && ::bind(socket.get(), address->ai_addr, address->ai_addrlen) == 0) return true;
+  }
+  return false;
 }
 
 Accepted accept_at(const Descriptor& listener) {
@@ -194,6 +203,8 @@ Connected connect_to(const Endpoint& endpoint, Clock::time_point deadline) {
   }
   return {{}, reason(error)};
 }
+
+Endpoint own_end_of(const Descriptor& socket) { return end_of(socket, ::getsockname); }
 
 void keep_alive(const Descriptor& socket, std::chrono::milliseconds silence) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(silence).count();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/descriptor.h"
+#include "core/base/error.h"
 
 namespace lockstep::dist {
 
@@ -24,10 +25,25 @@ std::string host_name();
 
 // TCP sockets: non-blocking, close-on-exec, and with TCP_NODELAY.
 
+/// Thrown if another process listens at an address.
+class AddressInUse : public BackendError {
+ public:
+  using BackendError::BackendError;
+};
+
+/// Thrown for a host that does not resolve.
+class UnknownHost : public BackendError {
+ public:
+  using BackendError::BackendError;
+};
+
 /// Listens at `endpoint`; if its port is 0, the system chooses one and it is set. Throws
-/// BackendError for a host that does not resolve or is not this machine, a port in use, and other
+/// AddressInUse, UnknownHost, and BackendError for a host that is not this machine and for other
 /// system errors.
 Descriptor listen_at(Endpoint& endpoint);
+
+/// Whether the host, a name or an address, is this machine. Throws UnknownHost.
+bool is_own_host(const std::string& host);
 
 /// An accepted connection. Without one, `error` is the errno: EAGAIN if none is waiting.
 struct Accepted {
@@ -37,13 +53,16 @@ struct Accepted {
 };
 Accepted accept_at(const Descriptor& listener);
 
-/// Tries to connect once, until `deadline`. Throws BackendError if trying again is useless: for a
-/// host that does not resolve, or if no file descriptor is left.
+/// Tries to connect once, until `deadline`. Throws UnknownHost, and BackendError if no file
+/// descriptor is left.
 struct Connected {
   Descriptor socket;
   std::string error;  ///< why `socket` is empty
 };
 Connected connect_to(const Endpoint& endpoint, std::chrono::steady_clock::time_point deadline);
+
+/// This machine's end of a connection; empty if it has none.
+Endpoint own_end_of(const Descriptor& socket);
 
 /// Enables TCP keepalive, so that a vanished host is detected within about `silence` (in whole
 /// seconds, at least 2) while nothing is sent. The other host's system answers even if the process

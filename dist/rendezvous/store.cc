@@ -37,6 +37,8 @@ int Store::rank() const { return connection_->options().rank; }
 
 int Store::world_size() const { return connection_->options().world_size; }
 
+std::string Store::own_host() const { return connection_->own_host(); }
+
 std::string Store::request(StoreMessage message) const {
   check_size(message);
   return connection_->request(std::move(message), connection_->options().timeout);

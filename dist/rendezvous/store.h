@@ -31,6 +31,8 @@ class Store {
 
   int rank() const;
   int world_size() const;
+  /// Address of this host by which it is connected with the server's.
+  std::string own_host() const;
 
   void set(const std::string& key, std::string value);
   /// Returns the value; waits until the key is set.

@@ -47,7 +47,8 @@ std::optional<Refusal> check_admission(const StoreMessage& hello, const StoreSer
   }
   const int64_t rank = hello.numbers[1];
   const std::string who =
-      fmt::format("rank {} (host {}, pid {})", rank, printable(hello.texts[3]), hello.numbers[3]);
+      fmt::format("{} (host {}, pid {})", rank == kAnyRank ? "one" : fmt::format("rank {}", rank),
+                  printable(hello.texts[3]), hello.numbers[3]);
   if (hello.numbers[2] != options.world_size) {
     Refusal other = refusal(
         "{} was started for a world of {} ranks, the job has {}. Start all ranks with the same "
@@ -55,6 +56,12 @@ std::optional<Refusal> check_admission(const StoreMessage& hello, const StoreSer
         who, hello.numbers[2], options.world_size);
     other.status = StoreStatus::kMismatchError;
     return other;
+  }
+  if (rank == kAnyRank) {
+    if (table.free_rank(options.rank)) return std::nullopt;
+    return refusal(
+        "{} asks for a number, but all {} ranks have come, or only that of the server is left", who,
+        options.world_size);
   }
   if (rank < 0 || rank >= options.world_size) {
     return refusal("{} cannot be among {} ranks", who, options.world_size);

@@ -36,7 +36,8 @@ double seconds(milliseconds time) { return std::chrono::duration<double>(time).c
 
 /// The server that answered.
 struct Server {
-  int rank = 0;  ///< rank it runs in, -1 for none
+  int rank = 0;    ///< rank it runs in, -1 for none
+  int client = 0;  ///< rank of this one
   std::string name;
 };
 
@@ -60,19 +61,23 @@ std::optional<StoreMessage> say_hello(Connection& connection, const StoreOptions
   }
 }
 
+std::string name_of(int rank) {
+  return rank == kAnyRank ? "a rank without a number" : fmt::format("rank {}", rank);
+}
+
 Server server_of(const StoreMessage& answer, const StoreOptions& options) {
   if (answer.kind == Kind::kRefusal && has_form(answer, 1, 1)) {
     throw_error(static_cast<StoreStatus>(answer.numbers[0]),
-                fmt::format("[store] the store at {} does not let rank {} in: {}", options.address,
-                            options.rank, answer.texts[0]));
+                fmt::format("[store] the store at {} does not let {} in: {}", options.address,
+                            name_of(options.rank), answer.texts[0]));
   }
   LS_CHECK(
-      answer.kind == Kind::kWelcome && has_form(answer, 2, 2) && answer.texts[0] == kStoreMagic,
+      answer.kind == Kind::kWelcome && has_form(answer, 3, 2) && answer.texts[0] == kStoreMagic,
       DistError,
       "[store] what listens at {} is no store of a job. Check host and port, which another "
       "program may have taken.",
       options.address);
-  Server server{static_cast<int>(answer.numbers[0]), {}};
+  Server server{static_cast<int>(answer.numbers[0]), static_cast<int>(answer.numbers[2]), {}};
   server.name = fmt::format("{} (host {}, pid {})",
                             server.rank < 0 ? "the launcher" : fmt::format("rank {}", server.rank),
                             answer.texts[1], answer.numbers[1]);
@@ -85,7 +90,13 @@ Connection join_store(const StoreOptions& options, Server& server) {
   const auto deadline = Clock::now() + options.join_timeout;
   milliseconds pause{5};
   while (true) {
-    Connected connected = connect_to(endpoint, deadline);
+    Connected connected;
+    try {
+      connected = connect_to(endpoint, deadline);
+    } catch (const UnknownHost& error) {
+      if (!options.host_may_come) throw;
+      connected.error = error.what();
+    }
     if (connected.socket) {
       Connection connection(std::move(connected.socket), kLargestStoreMessage);
       const auto answer = [&] {
@@ -104,9 +115,9 @@ Connection join_store(const StoreOptions& options, Server& server) {
       }
     }
     LS_CHECK(Clock::now() + pause < deadline, TimeoutError,
-             "[store] rank {} did not reach the store at {} within {:.3g} s: {}. Is the rank that "
+             "[store] {} did not reach the store at {} within {:.3g} s: {}. Is the rank that "
              "runs it up, and may this machine ({}) connect to it?",
-             options.rank, options.address, seconds(options.join_timeout), connected.error,
+             name_of(options.rank), options.address, seconds(options.join_timeout), connected.error,
              host_name());
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, milliseconds(250));
@@ -124,6 +135,7 @@ struct Pending {
 struct StoreConnection::State {
   explicit State(const StoreOptions& given)
       : options(given), connection(join_store(options, server)) {
+    options.rank = server.client;
     thread.start("ls-store-rank", [this] { run(); });
   }
 
@@ -134,7 +146,7 @@ struct StoreConnection::State {
   void send_locked(const StoreMessage& message) LS_REQUIRES(mutex);
   std::string ended_text() const LS_REQUIRES(mutex);
 
-  const StoreOptions options;
+  StoreOptions options;  ///< constant from when the rank is connected
   Server server;
   WakeUp wake;
   ControlInbox inbox;
@@ -267,7 +279,7 @@ std::string StoreConnection::State::ended_text() const {
 }
 
 StoreConnection::StoreConnection(const StoreOptions& options) {
-  LS_CHECK(options.rank >= 0 && options.rank < options.world_size, DistError,
+  LS_CHECK(options.rank >= kAnyRank && options.rank < options.world_size, DistError,
            "[store] there is no rank {} in a world of {}.", options.rank, options.world_size);
   LS_CHECK(options.silence >= kLeastSilence, DistError,
            "[store] the server cannot be lost after {} ms of silence: expected at least {} ms.",
@@ -294,6 +306,10 @@ StoreConnection::~StoreConnection() {
 const StoreOptions& StoreConnection::options() const { return state_->options; }
 
 ControlInbox& StoreConnection::inbox() { return state_->inbox; }
+
+std::string StoreConnection::own_host() const {
+  return own_end_of(state_->connection.socket()).host;
+}
 
 std::string StoreConnection::request(StoreMessage message, milliseconds timeout) {
   State& state = *state_;

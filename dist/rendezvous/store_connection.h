@@ -14,8 +14,11 @@ struct StoreOptions {
   std::string address;  ///< server address, "host:port"
   std::string job;      ///< as in StoreServerOptions
   std::string secret;
-  int rank = 0;
+  int rank = 0;  ///< kAnyRank: the lowest that is free when it connects, but not the server's
   int world_size = 1;
+  /// Whether the server's host may get its name later than this rank starts, as pods of Kubernetes
+  /// do; else a name that does not resolve is an error at once.
+  bool host_may_come = false;
   /// How long to try to reach the server, which may start later than this rank.
   std::chrono::milliseconds join_timeout{300'000};
   /// Default timeout of operations.
@@ -35,8 +38,11 @@ class StoreConnection {
   /// Messages sent before still arrive.
   ~StoreConnection();
 
+  /// With the rank that this one has.
   const StoreOptions& options() const;
   ControlInbox& inbox();
+  /// Address of this host by which it is connected with the server's.
+  std::string own_host() const;
 
   /// Sends a request, waits for the answer and returns its text. Throws the error that the server
   /// answers, TimeoutError without an answer until a second after `timeout`, and PeerLostError if

@@ -16,7 +16,7 @@ struct StoreMessage {
   enum class Kind : uint8_t {
     // From a rank. If there is an answer, it has the id that the rank chose for the request.
     // Listed after each kind: numbers; texts.
-    kHello = 1,   ///< protocol, rank, world size, pid; kStoreMagic, job, secret, host
+    kHello = 1,   ///< protocol, rank or kAnyRank, world size, pid; kStoreMagic, job, secret, host
     kSet,         ///< ; key, value
     kGet,         ///< timeout in ms; key
     kAdd,         ///< amount; key
@@ -30,7 +30,7 @@ struct StoreMessage {
     kFail,  ///< no answer; text
     kPost,  ///< no answer; to; text. From the server: from; text
     // From the server.
-    kWelcome = 64,  ///< rank or -1, pid; kStoreMagic, host: of the server
+    kWelcome = 64,  ///< rank or -1, pid, the client's rank; kStoreMagic, host: of the server
     kRefusal,       ///< StoreStatus; text
     kAnswer,        ///< StoreStatus; value or text of the error
     kFailure,       ///< rank; text
@@ -49,7 +49,9 @@ enum class StoreStatus : int64_t { kOk, kDistError, kTimeoutError, kPeerLostErro
 /// Throws the error of a status that is not kOk.
 [[noreturn]] void throw_error(StoreStatus status, const std::string& text);
 
-inline constexpr int64_t kStoreProtocol = 1;
+inline constexpr int64_t kStoreProtocol = 2;
+/// Number of a rank that leaves it to the server to give it one.
+inline constexpr int kAnyRank = -1;
 inline constexpr const char* kStoreMagic = "lockstep-store";
 /// Largest messages on the wire, after the length: of ranks, and of senders not identified yet.
 inline constexpr size_t kLargestStoreMessage = size_t{17} << 20;

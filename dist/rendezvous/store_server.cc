@@ -264,9 +264,10 @@ void StoreServer::State::greet(StoreClient& client, const StoreMessage& hello) {
   if (auto refusal = check_admission(hello, options, table)) {
     return refuse(client, std::move(*refusal));
   }
-  const auto rank = static_cast<int>(hello.numbers[1]);
+  const int rank = hello.numbers[1] == kAnyRank ? *table.free_rank(options.rank)
+                                                : static_cast<int>(hello.numbers[1]);
   client.connection.send(
-      {Kind::kWelcome, 0, {options.rank, ::getpid()}, {kStoreMagic, host_name()}});
+      {Kind::kWelcome, 0, {options.rank, ::getpid(), rank}, {kStoreMagic, host_name()}});
   if (const auto& failure = table.failure()) {
     client.connection.send({Kind::kFailure, 0, {failure->rank}, {failure->text}});
   }

@@ -58,6 +58,13 @@ std::string StoreTable::describe(int rank) const {
   return fmt::format("rank {} (host {}, pid {})", rank, of.host, of.pid);
 }
 
+std::optional<int> StoreTable::free_rank(int except) const {
+  for (int rank = 0; rank < static_cast<int>(members_.size()); ++rank) {
+    if (rank != except && standing(rank) == Standing::kNeverCame) return rank;
+  }
+  return std::nullopt;
+}
+
 void StoreTable::came(int rank, std::string host, int64_t pid) {
   member(rank) = {Standing::kHere, std::move(host), pid};
   const bool all = std::ranges::none_of(

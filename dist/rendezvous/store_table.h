@@ -27,6 +27,8 @@ class StoreTable {
 
   enum class Standing : uint8_t { kNeverCame, kHere, kLeft, kLost };
   Standing standing(int rank) const { return member(rank).standing; }
+  /// Returns the lowest rank, but not `except`, that never came.
+  std::optional<int> free_rank(int except) const;
   /// Returns "rank 1 (host a, pid 123)", or "rank 1" before it has connected.
   std::string describe(int rank) const;
   void came(int rank, std::string host, int64_t pid);

@@ -84,6 +84,7 @@
 #include "dist/group/agreement.h"
 #include "dist/group/mpi_group.h"
 #include "dist/group/process_group.h"
+#include "dist/group/tcp_group.h"
 #include "dist/group/thread_group.h"
 #include "nn/block_model.h"
 #include "nn/classifier.h"

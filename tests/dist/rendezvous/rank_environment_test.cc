@@ -211,10 +211,59 @@ TEST(RankEnvironment, WhatIsGivenComesFirstAndEndsTheSearch) {
     expect_error<ConfigError>([&] { (void)environment({}, given); }, "[launch] ");
   };
   refused({.rank = 1});
-  refused({.size = 1});
+  refused({.size = 0});
   refused({.rank = 2, .size = 2});
   refused({.rank = -1, .size = 2});
   refused({.master_port = 70000});
+}
+
+TEST(RankEnvironment, ASizeAloneMustAgreeWithTheLaunchersOrLeavesTheRankOpen) {
+  const RankEnvironment told = environment(kTorch, {.size = 8});
+  EXPECT_EQ(told.rank, 5);
+  EXPECT_TRUE(told.numbered);
+  expect_error<ConfigError>([] { (void)environment(kTorch, {.size = 4}); }, "[launch] ",
+                            "WORLD_SIZE=8 and --ranks=4 contradict each other");
+  const RankEnvironment open = environment({}, {.size = 4, .master_address = "alpha"});
+  EXPECT_FALSE(open.numbered);
+  EXPECT_EQ(open.size, 4);
+  EXPECT_EQ(open.source, "the command line");
+  EXPECT_TRUE(environment({}, {.size = 1}).numbered);
+}
+
+TEST(RankEnvironment, APodsIndexIsItsRankIfTheNumberOfRanksIsTold) {
+  const Variables pod = {{"JOB_COMPLETION_INDEX", "3"}, {"KUBERNETES_SERVICE_HOST", "10.0.0.1"}};
+  const Variables size = {{"LOCKSTEP_WORLD_SIZE", "4"}};
+  for (const RankEnvironment& told :
+       {environment(with(pod, size)), environment(with(pod, {{"WORLD_SIZE", "4"}})),
+        environment(pod, {.size = 4})}) {
+    EXPECT_EQ(told.rank, 3);
+    EXPECT_EQ(told.size, 4);
+    EXPECT_EQ(told.source, "Kubernetes' variables");
+    EXPECT_EQ(told.local_rank, std::nullopt);
+    EXPECT_TRUE(told.in_kubernetes);
+    EXPECT_FALSE(told.under_mpi);
+  }
+  // An index alone may tell the runs of a sweep apart.
+  EXPECT_EQ(environment(pod).size, 1);
+  // torchrun in a pod numbers its own ranks.
+  EXPECT_EQ(environment(with(pod, kTorch)).rank, 5);
+  expect_refused(with(pod, {{"LOCKSTEP_WORLD_SIZE", "3"}}),
+                 "JOB_COMPLETION_INDEX=3 is not less than LOCKSTEP_WORLD_SIZE=3");
+}
+
+TEST(RankEnvironment, RanksThatALauncherOfMpiProgramsStartedAreToldApart) {
+  EXPECT_TRUE(environment(kOpenMpi).under_mpi);
+  EXPECT_TRUE(environment(kPmi).under_mpi);
+  EXPECT_FALSE(environment(kTorch).under_mpi);
+  EXPECT_FALSE(environment(kSlurm).under_mpi);
+  EXPECT_TRUE(environment(with(kSlurm, {{"PMIX_RANK", "5"}})).under_mpi);
+  EXPECT_TRUE(environment(with(kTorch, kOpenMpi)).under_mpi);
+  // One mpirun rank on each node runs torchrun, whose ranks MPI does not know.
+  const Variables agents = {{"OMPI_COMM_WORLD_RANK", "1"},
+                            {"OMPI_COMM_WORLD_SIZE", "2"},
+                            {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}};
+  EXPECT_FALSE(environment(with(kTorch, agents)).under_mpi);
 }
 
 TEST(RankEnvironment, ThePortThatTorchrunsAgentKeepsIsLeftToIt) {

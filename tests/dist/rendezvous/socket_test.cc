@@ -53,7 +53,7 @@ TEST(Socket, PortZeroIsChosenAndConnects) {
 TEST(Socket, APortInUseIsNamed) {
   Endpoint endpoint{"127.0.0.1", 0};
   const Descriptor listener = listen_at(endpoint);
-  expect_error<BackendError>([&] { listen_at(endpoint); }, to_string(endpoint), "in use");
+  expect_error<AddressInUse>([&] { listen_at(endpoint); }, to_string(endpoint), "in use");
 }
 
 TEST(Socket, AnAddressOfAnotherMachineIsNotListenedAt) {
@@ -63,10 +63,10 @@ TEST(Socket, AnAddressOfAnotherMachineIsNotListenedAt) {
 
 TEST(Socket, AHostThatDoesNotResolveIsNamed) {
   Endpoint endpoint{"no host has such a name", 1};
-  expect_error<BackendError>([&] { listen_at(endpoint); }, "no host has such a name",
-                             "does not resolve");
-  expect_error<BackendError>([&] { connect_to(endpoint, Clock::now()); }, "no host has such a name",
-                             "does not resolve");
+  expect_error<UnknownHost>([&] { listen_at(endpoint); }, "no host has such a name",
+                            "does not resolve");
+  expect_error<UnknownHost>([&] { connect_to(endpoint, Clock::now()); }, "no host has such a name",
+                            "does not resolve");
 }
 
 TEST(Socket, NobodyListeningIsToldAtOnce) {

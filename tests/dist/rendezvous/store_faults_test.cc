@@ -302,7 +302,7 @@ TEST(StoreFaults, ARankThatIsAnotherBuildsIsToldBothVersions) {
   const Descriptor socket = connect_raw(job.address());
   send_raw(socket, encode({StoreMessage::Kind::kHello, 0, {kStoreProtocol + 1}, {kStoreMagic}}));
   EXPECT_TRUE(is_ended(socket));
-  EXPECT_THAT(job.server().refusals(), Contains(HasSubstr("version 2 of the store's protocol")));
+  EXPECT_THAT(job.server().refusals(), Contains(HasSubstr("version 3 of the store's protocol")));
 }
 
 }  // namespace

@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store_message.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/rendezvous/store_job.h"
 
@@ -40,6 +42,19 @@ TEST(Store, WhatOneRankSetsAllGet) {
     if (store.rank() == 2) store.set("id", "of rank 2");
     EXPECT_EQ(store.get("id"), "of rank 2");
   });
+}
+
+TEST(Store, ARankWithoutANumberGetsTheNextThatIsFreeButNotTheServers) {
+  const StoreJob job(4);
+  const Store second = job.rank(2);
+  const Store first = job.rank(kAnyRank);
+  const Store third = job.rank(kAnyRank);
+  EXPECT_EQ(first.rank(), 1);
+  EXPECT_EQ(third.rank(), 3);
+  expect_error<DistError>([&] { (void)job.rank(kAnyRank); },
+                          "asks for a number, but all 4 ranks have come");
+  const Store server = job.rank(0);
+  server.join();
 }
 
 TEST(Store, GetWaitsUntilTheKeyIsSet) {
@@ -241,8 +256,8 @@ TEST(Store, WithoutAServerTheJoinTimeoutSaysWhereAndWhy) {
   expect_error<TimeoutError>([&] { Store store(options); }, "rank 3 did not reach the store at",
                              options.address, "within 0.06 s: Connection refused");
   options.address = "no such host here:1";
-  expect_error<BackendError>([&] { Store store(options); }, "no such host here:1",
-                             "does not resolve");
+  expect_error<UnknownHost>([&] { Store store(options); }, "no such host here:1",
+                            "does not resolve");
   options.address = "nowhere";
   expect_error<DistError>([&] { Store store(options); }, "HOST:PORT");
   options.rank = 4;
@@ -291,7 +306,7 @@ TEST(StoreServer, OptionsThatCannotBeRightAreRefused) {
   options.address = "127.0.0.1:port";
   expect_error<DistError>([&] { StoreServer server(options); }, "127.0.0.1:port");
   const StoreJob job(1);
-  expect_error<BackendError>([&] { StoreJob other(1, job.address()); }, job.address(), "in use");
+  expect_error<AddressInUse>([&] { StoreJob other(1, job.address()); }, job.address(), "in use");
 }
 
 TEST(StoreServer, SleepsWhileNothingHappens) {

@@ -1,0 +1,222 @@
+#include "dist/group/tcp_group.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "core/base/error.h"
+#include "dist/rendezvous/socket.h"
+#include "tests/core/base/child_process.h"
+#include "tests/dist/ddp/ranks.h"
+#include "tests/dist/group/group_conformance.h"
+#include "tests/dist/group/on_ranks.h"
+
+namespace lockstep::dist {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+/// A port of loopback that was free a moment ago.
+uint16_t free_port() {
+  Endpoint endpoint{"127.0.0.1", 0};
+  (void)listen_at(endpoint);
+  return endpoint.port;
+}
+
+Rendezvous rendezvous(int rank, int size, uint16_t port) {
+  return {.rank = rank,
+          .size = size,
+          .address = fmt::format("127.0.0.1:{}", port),
+          .job = "job-a",
+          .secret = "open sesame"};
+}
+
+/// A variable of the environment while it lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+/// Runs `body(rank)` in a thread for each rank; returns what they threw.
+std::vector<std::exception_ptr> on_threads(int size, const std::function<void(int)>& body) {
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(size));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        body(rank);
+      } catch (...) {
+        errors[static_cast<size_t>(rank)] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+/// Parameters: the case, the number of ranks, LOCKSTEP_SHM.
+class TcpGroupCases : public testing::TestWithParam<std::tuple<size_t, int, const char*>> {};
+
+TEST_P(TcpGroupCases, Hold) {
+  const auto [index, size, shared_memory] = GetParam();
+  const Variable shm("LOCKSTEP_SHM", shared_memory);
+  const uint16_t port = free_port();
+  expect_none(on_threads(size, [&, index = index, size = size](int rank) {
+    const auto group = tcp_group(rendezvous(rank, size, port));
+    EXPECT_EQ(group->rank(), rank);
+    EXPECT_EQ(group->size(), size);
+    group_cases()[index].run(*group);
+  }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Group, TcpGroupCases,
+                         testing::Combine(testing::Range(size_t{0}, group_cases().size()),
+                                          testing::Values(1, 2, 3, 4, 6),
+                                          testing::Values("0", "1")),
+                         [](const auto& info) {
+                           return fmt::format("{}By{}{}",
+                                              group_cases()[std::get<0>(info.param)].name,
+                                              std::get<1>(info.param),
+                                              *std::get<2>(info.param) == '0' ? "ByTcp" : "");
+                         });
+
+TEST(TcpGroup, TellsEachRankItsPlace) {
+  const uint16_t port = free_port();
+  expect_none(on_threads(3, [&](int rank) {
+    RankPlace place;
+    const auto communicator = tcp_communicator(rendezvous(rank, 3, port), {}, {}, 10s, &place);
+    EXPECT_EQ(place.local_rank, rank);
+    EXPECT_EQ(place.local_size, 3);
+    EXPECT_EQ(place.host_rank, 0);
+    EXPECT_EQ(place.host_count, 1);
+  }));
+}
+
+TEST(TcpGroup, RanksMayEndInAnyOrderAndWaitForEachOther) {
+  const uint16_t port = free_port();
+  expect_none(on_threads(3, [&](int rank) {
+    const auto group = tcp_group(rendezvous(rank, 3, port));
+    group->barrier().wait();
+    std::this_thread::sleep_for(rank * 30ms);
+  }));
+}
+
+TEST(TcpGroup, AKilledRankIsNamedToTheOthers) {
+  const uint16_t port = free_port();
+  const auto start = Clock::now();
+  const auto statuses = run_as_processes(3, [&](int rank, const AllGatherText&) {
+    const auto group = tcp_group(rendezvous(rank, 3, port));
+    group->barrier().wait();
+    if (rank == 1) raise(SIGKILL);
+    try {
+      group->barrier().wait();
+    } catch (const PeerLostError& error) {
+      return std::string(error.what()).find("rank 1") != std::string::npos;
+    }
+    return false;
+  });
+  EXPECT_EQ(statuses[0], 0);
+  EXPECT_EQ(statuses[2], 0);
+  EXPECT_LT(Clock::now() - start, 20s);
+}
+
+TEST(TcpGroup, RanksThatDifferAreRefusedWithTheValuesOfEach) {
+  const uint16_t port = free_port();
+  const auto errors = on_threads(3, [&](int rank) {
+    (void)tcp_group(rendezvous(rank, 3, port), {}, rank == 2 ? "COLOR: red" : "COLOR: blue");
+  });
+  for (const auto& error : errors) {
+    EXPECT_THAT(text_of(error), HasSubstr("ranks differ in COLOR: ranks 0, 1: blue; rank 2: red"));
+  }
+}
+
+TEST(TcpGroup, ARankThatDoesNotComeIsNamedAtTheStartLimit) {
+  const Variable limit("LOCKSTEP_START_LIMIT", "1");
+  const uint16_t port = free_port();
+  const auto errors = on_threads(2, [&](int rank) { (void)tcp_group(rendezvous(rank, 3, port)); });
+  for (const auto& error : errors) EXPECT_THAT(text_of(error), HasSubstr("rank 2"));
+}
+
+TEST(TcpGroup, AnAddressWhereNobodyListensIsToldAtTheStartLimit) {
+  const Variable limit("LOCKSTEP_START_LIMIT", "1");
+  try {
+    (void)tcp_group(rendezvous(1, 2, free_port()));
+    FAIL() << "nothing was thrown";
+  } catch (const TimeoutError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did not reach the store at 127.0.0.1:"));
+  }
+}
+
+TEST(TcpGroup, ARankWithAWrongSecretOrOfAnotherJobIsRefusedAndTheOthersGoOn) {
+  const uint16_t port = free_port();
+  expect_none(on_threads(3, [&](int rank) {
+    Rendezvous own = rendezvous(rank % 2, 2, port);
+    if (rank == 2) {
+      for (const bool secret : {true, false}) {
+        Rendezvous other = rendezvous(1, 2, port);
+        (secret ? other.secret : other.job) = "guessed";
+        try {
+          (void)tcp_group(other);
+          ADD_FAILURE() << "nothing was thrown";
+        } catch (const DistError& error) {
+          EXPECT_THAT(error.what(), HasSubstr(secret ? "does not know the secret of job \"job-a\""
+                                                     : "it is of job \"guessed\""));
+        }
+      }
+      own.rank = 1;
+      (void)tcp_group(own);
+    } else if (rank == 0) {
+      (void)tcp_group(own);
+    }
+  }));
+}
+
+TEST(TcpGroup, ARankStartedForAnotherNumberOfRanksIsRefused) {
+  const Variable limit("LOCKSTEP_START_LIMIT", "1");
+  const uint16_t port = free_port();
+  const auto errors =
+      on_threads(2, [&](int rank) { (void)tcp_group(rendezvous(rank, 2 + rank, port)); });
+  EXPECT_THAT(text_of(errors[1]), HasSubstr("was started for a world of 3 ranks, the job has 2"));
+  EXPECT_THAT(text_of(errors[0]), HasSubstr("was started for a world of 3 ranks, the job has 2"));
+}
+
+TEST(TcpGroup, TwoRanksOfOneNumberAreRefused) {
+  const Variable limit("LOCKSTEP_START_LIMIT", "2");
+  const uint16_t port = free_port();
+  const auto errors =
+      on_threads(3, [&](int rank) { (void)tcp_group(rendezvous(rank == 0 ? 0 : 1, 3, port)); });
+  EXPECT_THAT(text_of(errors[1]) + text_of(errors[2]), HasSubstr("there is rank 1"));
+}
+
+TEST(TcpGroup, SixteenRanksStartWithinASecond) {
+  const uint16_t port = free_port();
+  const auto start = Clock::now();
+  expect_none(on_threads(16, [&](int rank) {
+    const auto group = tcp_group(rendezvous(rank, 16, port));
+    group->barrier().wait();
+  }));
+  // Machines that run other tests at the same time are slow; benchmarks/README.md has the figure.
+  EXPECT_LT(Clock::now() - start, 5s);
+}
+
+}  // namespace
+}  // namespace lockstep::dist
