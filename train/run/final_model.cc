@@ -26,6 +26,20 @@ struct WeightsOfRun {
   FileDigests files;
 };
 
+/// Whether the directory has an undamaged model, of which `is_it` holds.
+template <class IsIt>
+bool holds(const RunDirectory& directory, const IsIt& is_it) {
+  try {
+    return is_it() && verify_model(directory).has_manifest;
+  } catch (const UnreadableError&) {
+    throw;
+  } catch (const NewerVersionError&) {
+    throw;
+  } catch (const CheckpointError&) {
+    return false;  // damaged: it is written again
+  }
+}
+
 WeightsOfRun final_weights(const RunDirectory& run) {
   const SafetensorsFile file(run.weights());
   check_file(run.weights(), file);
@@ -94,18 +108,15 @@ void export_model(Task& task, const RunDirectory& directory, int64_t step,
 }
 
 bool holds_model(const RunDirectory& directory, const FileDigest& weights) {
-  try {
+  return holds(directory, [&] {
     const FileDigests files = digests_in(directory.path());
     const auto found = files.find(directory.weights().filename().string());
-    if (found == files.end() || found->second != weights) return false;
-    return verify_model(directory).has_manifest;
-  } catch (const UnreadableError&) {
-    throw;
-  } catch (const NewerVersionError&) {
-    throw;
-  } catch (const CheckpointError&) {
-    return false;  // damaged: it is written again
-  }
+    return found != files.end() && found->second == weights;
+  });
+}
+
+bool holds_model(const RunDirectory& directory, int64_t step) {
+  return holds(directory, [&] { return model_step_in(directory.path()) == step; });
 }
 
 std::filesystem::path model_folder(const RunDirectory& run) {

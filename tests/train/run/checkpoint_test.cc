@@ -46,7 +46,7 @@ class CheckpointTest : public testing::Test {
   /// Gives the manifest a later version, of which nothing else is known.
   static void put_newer_version(const fs::path& path) {
     put_file(path / "checkpoint.json",
-             "{\"format\": \"lockstep checkpoint\", \"format_version\": 2, "
+             "{\"format\": \"lockstep checkpoint\", \"format_version\": 3, "
              "\"lockstep_version\": \"9.9\"}");
   }
 
@@ -430,9 +430,9 @@ TEST(CheckpointManifest, DeepNestingIsRefused) {
 }
 
 TEST(CheckpointManifest, ANewerFormatNamesTheVersionThatWroteIt) {
-  const std::string text = format_manifest({.format_version = 2, .lockstep_version = "9.9"});
+  const std::string text = format_manifest({.format_version = 3, .lockstep_version = "9.9"});
   const std::string message = message_of<CheckpointError>([&] { parse_manifest(text, "x"); });
-  EXPECT_TRUE(says(message, "format version 2"));
+  EXPECT_TRUE(says(message, "format version 3"));
   EXPECT_TRUE(says(message, "9.9"));
 }
 
