@@ -295,7 +295,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     finish_save(log);
     save_counts_.stall_seconds += seconds_since(begin);
   }
-  summary.saves = save_counts_;
+  if (saver_.is_asynchronous()) summary.saves = save_counts_;
   summary.steps = trainer_.steps_done();
   if (summary.end != RunEnd::kStopped) finish(summary, rule.end_after(summary.steps), options);
   summary.overlap = report_overlap();

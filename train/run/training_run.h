@@ -34,8 +34,8 @@ struct RunSummary {
   StepDurations step_durations;
   /// Present for runs of several ranks in which backward overlapped communication.
   std::optional<OverlapReport> overlap;
-  bool told_lost_log = false;  ///< metrics.jsonl says that messages were lost
-  SaveCounts saves;
+  bool told_lost_log = false;       ///< metrics.jsonl says that messages were lost
+  std::optional<SaveCounts> saves;  ///< of runs that save beside training
   Evaluation held_out;  ///< over all held-out data; no targets when there is none or it was stopped
   std::optional<std::string> sample;  ///< of a sharded model, where RunOptions asks for it
 };

@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/parse_json.h"
 #include "core/tensor/dtype.h"
 #include "train/weights/manifest_text.h"
 

@@ -12,6 +12,7 @@
 #include "tests/train/rank_runs.h"
 #include "train/run/checkpoint_saver.h"
 #include "train/run/checkpoint_state.h"
+#include "train/run/consolidate.h"
 #include "train/run/resume.h"
 #include "train/weights.h"
 
@@ -143,6 +144,30 @@ TEST(Shards, WeightsAreReadAsAModelByOtherRuns) {
     const Tensor a = stored[i].tensor.contiguous(), b = loaded[i].tensor.contiguous();
     ASSERT_EQ(a.nbytes(), b.nbytes());
     EXPECT_EQ(std::memcmp(a.data(), b.data(), a.nbytes()), 0) << stored[i].name;
+  }
+}
+
+TEST(Shards, ConsolidatedTheyAreTheFilesOfOneRank) {
+  const TemporaryDirectory folder;
+  Trainer one = Trainer::create(tiny_run(folder, kModel));
+  one.step();
+  const fs::path whole = save_checkpoint(folder / "one", one, "config");
+  for (const Writers& writers : kWriters) {
+    const TemporaryDirectory run;
+    const fs::path path =
+        save_on_ranks(tiny_run(folder, kModel + writers.parallel), run.path(), writers.ranks, 1);
+    consolidate(path, run / "whole");
+    verify_checkpoint(run / "whole");
+    for (const char* name : {"model.safetensors", "optimizer.safetensors", "config.json"}) {
+      EXPECT_TRUE(file_content(run / "whole" / name) == file_content(whole / name))
+          << writers.parallel << name;
+    }
+    Trainer resumed = Trainer::create(tiny_run(folder, kModel));
+    restore(resumed, run / "whole", verify_checkpoint(run / "whole"));
+    EXPECT_EQ(state_bytes(resumed), state_bytes(one));
+    EXPECT_THROW(consolidate(path, run / "whole"), ConfigError);
+    EXPECT_THROW(consolidate(run / "whole", run / "again"), CheckpointError);
+    EXPECT_FALSE(fs::exists(run / "again"));
   }
 }
 
