@@ -2,9 +2,11 @@
 
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/tensor/generator.h"
@@ -155,6 +157,9 @@ class Trainer {
   /// `collect_state` numbers, of all ranks together each element once. With values, flat, on this
   /// rank for its own, which the next step changes. Weights must not be gathered.
   std::vector<KeptRun> state_runs(int rank);
+  /// Calls `before` once, in the next step that changes parameters or the optimizer's state, just
+  /// before it does; an empty function takes that back. Buffers may change earlier.
+  void before_next_update(std::function<void()> before) { before_update_ = std::move(before); }
   /// Checks that the files fit a sharded model, and keeps their names for `read_state`. Throws
   /// CheckpointError as `load_weights` and `load_tensors`.
   void read_later(const StateFiles& files);
@@ -256,6 +261,7 @@ class Trainer {
   /// Waits for what there is to tell.
   void read(StepInFlight& step);
   double learning_rate();
+  void announce_update();
   // Of a sharded model:
   /// Lists this rank's parts of the optimizer's state of one name.
   std::vector<Tensor> parts_of_state(size_t name) const;
@@ -294,6 +300,7 @@ class Trainer {
   RecentOverlap overlap_;
   int64_t sent_by_last_step_ = -1;     ///< bytes, when the last step had ended; -1: not known
   std::optional<StepInFlight> begun_;  ///< the next step, where it is
+  std::function<void()> before_update_;
   Position position_;
   StopRequest stop_;
 };

@@ -1,7 +1,9 @@
 #include "train/run/checkpoint_saver.h"
 
 #include <chrono>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "configs/run.pb.h"
 #include "core/base/check.h"
@@ -26,6 +28,21 @@ bool writes_shards(const config::RunConfig& config, const dist::ProcessGroup* gr
   }
 }
 
+/// The numbers, among the tensors of a checkpoint, of those that forward passes change, such as
+/// running statistics.
+std::unordered_set<size_t> buffers_among(Trainer& trainer) {
+  std::unordered_set<const TensorImpl*> changed;
+  for (const nn::NamedParameter& each : trainer.task().model().named_buffers()) {
+    changed.insert(each.tensor.impl());
+  }
+  std::unordered_set<size_t> numbers;
+  const std::vector<nn::StoredParameter> stored = trainer.task().model().stored_parameters();
+  for (size_t i = 0; i < stored.size(); ++i) {
+    if (changed.contains(stored[i].tensor.impl())) numbers.insert(i);
+  }
+  return numbers;
+}
+
 }  // namespace
 
 CheckpointSaver::CheckpointSaver(const config::RunConfig& config, Trainer& trainer,
@@ -36,7 +53,7 @@ CheckpointSaver::CheckpointSaver(const config::RunConfig& config, Trainer& train
       in_shards_(writes_shards(config, group)),
       asynchronous_(config.checkpoint().asynchronous()) {}
 
-CheckpointSaver::~CheckpointSaver() = default;
+CheckpointSaver::~CheckpointSaver() { trainer_.before_next_update({}); }
 
 void CheckpointSaver::begin(std::optional<Leader> leader) {
   LS_ASSERT(!under_way_);
@@ -63,8 +80,11 @@ void CheckpointSaver::begin_shards() {
     own_group_ = group_->subgroup(dist::every_rank(group_->size()), group_->name() + ".checkpoint");
   }
   copies_.begin();
-  for (const KeptRun& run : shards_->own()) copies_.add(run.values);
-  copies_.end();
+  const std::unordered_set<size_t> buffers = buffers_among(trainer_);
+  for (const KeptRun& run : shards_->own()) {
+    copies_.add(run.values, buffers.contains(run.tensor));
+  }
+  end_copies();
   shards_->replace(copies_.tensors());
 }
 
@@ -74,20 +94,28 @@ void CheckpointSaver::begin_whole() {
             .values = leader_->collect};
   if (!asynchronous_) return;
   copies_.begin();
+  const std::unordered_set<size_t> buffers = buffers_among(trainer_);
   const size_t weights = whole_.weights.size();
   for (size_t i = 0; i < weights + whole_.optimizer.size(); ++i) {
     const Tensor& own =
         i < weights ? whole_.weights[i].tensor : whole_.optimizer[i - weights].tensor;
-    copies_.add(leader_->collect ? leader_->collect(i) : own);
+    // Collected tensors are not kept: together they are the whole model.
+    const bool collects = static_cast<bool>(leader_->collect);
+    copies_.add(collects ? leader_->collect(i) : own, collects || buffers.contains(i));
   }
-  copies_.end();
+  end_copies();
   whole_.values = [this](size_t number) { return copies_.tensors()[number]; };
+}
+
+void CheckpointSaver::end_copies() {
+  copies_.end();
+  trainer_.before_next_update([this] { copy_wait_ += copies_.wait_to_change(); });
 }
 
 void CheckpointSaver::write() {
   const auto start = Clock::now();
   try {
-    if (asynchronous_) copies_.wait();
+    if (asynchronous_) copies_.finish();
     if (in_shards_) {
       write_shards(own_group_ ? own_group_.get() : group_, leader_ ? leader_->folder : "",
                    leader_ ? &leader_->record : nullptr, *shards_,

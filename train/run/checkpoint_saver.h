@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/service_thread.h"
@@ -32,9 +33,11 @@ struct SaveCounts {
 /// Writes a run's checkpoints, as checkpoint.files and checkpoint.asynchronous say. In shards each
 /// rank has one, and `begin` and `finish` are collective; else rank 0 alone.
 ///
-/// Asynchronously `begin` copies this rank's part of the state (StateCopies) and returns; a thread
-/// writes the copies, and ranks communicate through a subgroup of its own meanwhile. At most one
-/// save is under way: its copies take the memory of what this rank writes once more.
+/// Asynchronously `begin` only notes what is to be saved: a thread copies this rank's part of the
+/// state (StateCopies) while the next step's forward and backward run, which do not change it, and
+/// writes the copies; the step's update waits until they are made. Ranks communicate through a
+/// subgroup of its own meanwhile. At most one save is under way: its copies take the memory of what
+/// this rank writes once more.
 /// Not thread-safe.
 class CheckpointSaver {
  public:
@@ -64,6 +67,8 @@ class CheckpointSaver {
   bool is_under_way() const { return under_way_; }
   /// Whether what is under way has ended, so that `finish` need not wait.
   bool has_ended() const { return under_way_ && ended_; }
+  /// Seconds for which updates have waited for copies since the last call.
+  double take_copy_wait() { return std::exchange(copy_wait_, 0); }
   /// Waits until the save is written, and throws what it threw: in shards on all ranks the error of
   /// the first that failed. Returns the seconds that writing took.
   double finish();
@@ -71,6 +76,7 @@ class CheckpointSaver {
  private:
   void begin_shards();
   void begin_whole();
+  void end_copies();
   void write();
 
   Trainer& trainer_;
@@ -88,6 +94,7 @@ class CheckpointSaver {
   bool under_way_ = false;
   std::atomic<bool> ended_ = false;
   double seconds_ = 0;
+  double copy_wait_ = 0;
   std::exception_ptr failure_;
   ServiceThread thread_;  // last: it uses the others
 };

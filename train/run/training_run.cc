@@ -346,6 +346,7 @@ void TrainingRun::after_save(int64_t step) {
 void TrainingRun::finish_save(RunLog& log) {
   if (!saver_.is_under_way()) return;
   save_seconds_ = replicas_.announce_end_of_save(saver_);
+  save_counts_.stall_seconds += saver_.take_copy_wait();
   saved_step_ = saving_step_;
   ++save_counts_.saves;
   for (const std::string& problem : save_problems_) log.note(problem);

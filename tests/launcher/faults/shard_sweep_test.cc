@@ -31,12 +31,12 @@ class ShardSweep : public FileFaults {
              "checkpoint { every_steps: 3 keep_last: 2 }\n");
   }
   /// Trains on all ranks, rank `rank` under `variables`.
-  Result train_ranks(int rank, const std::string& variables) const {
+  Result train_ranks(int rank, const std::string& variables, const std::string& more = "") const {
     return shell(fmt::format(
         "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 100 mpirun "
         "--oversubscribe --bind-to none -np {} sh -c \"if [ \\$OMPI_COMM_WORLD_RANK = {} ]; then "
-        "export {}; fi; exec '{}/lockstep' train run.txtpb --run-dir run\"",
-        kRanks, rank, variables, LOCKSTEP_BIN_DIR));
+        "export {}; fi; exec '{}/lockstep' train run.txtpb --run-dir run {}\"",
+        kRanks, rank, variables, LOCKSTEP_BIN_DIR, more));
   }
   /// The calls of one rank on files of checkpoints, in a run without faults.
   std::vector<FileCall> calls_of(int rank) {
@@ -98,9 +98,9 @@ TEST_F(ShardSweep, AFullDiskOfOneRankEndsTheRunAndIsNamed) {
     const std::string file = fmt::format("optimizer-0000{}-of-0000{}", rank + 1, kRanks);
     const int64_t at = find_call(calls, "write", file);
     ASSERT_GT(at, 0);
-    for (const char* more : {"", " LOCKSTEP_CHECKPOINT_ASYNCHRONOUS=true"}) {
-      const Result result = train_ranks(rank, faults("run", at, "enospc") + more);
-      EXPECT_EQ(result.status, kData) << result.errors;
+    for (const char* more : {"", "--set checkpoint.asynchronous=true"}) {
+      const Result result = train_ranks(rank, faults("run", at, "enospc"), more);
+      EXPECT_EQ(result.status, kCheckpoint) << result.errors;
       EXPECT_TRUE(says(result.errors, file)) << result.errors;
       EXPECT_TRUE(says(result.errors, "No space left on device")) << result.errors;
       EXPECT_TRUE(train::list_checkpoints(folder_ / "run/checkpoints").empty());
