@@ -40,11 +40,8 @@ class ShardSweep : public FileFaults {
   }
   /// The calls of one rank on files of checkpoints, in a run without faults.
   std::vector<FileCall> calls_of(int rank) {
-    EXPECT_EQ(train_ranks(rank, counting("run")).status, 0);
-    std::vector<FileCall> calls = file_calls();
-    std::erase_if(calls, [](const FileCall& call) {
-      return call.path.find("/checkpoints") == call.path.npos;
-    });
+    EXPECT_EQ(train_ranks(rank, counting("run/checkpoints")).status, 0);
+    const std::vector<FileCall> calls = file_calls();
     std::filesystem::remove_all(folder_ / "run");
     return calls;
   }
@@ -85,7 +82,8 @@ TEST_F(ShardSweep, NothingIsLostWhereverARankIsKilled) {
       if (!second || !changes) continue;
       const std::string what =
           fmt::format("rank {}: {} {} {}", rank, call.number, call.name, call.path);
-      EXPECT_NE(train_ranks(rank, faults("run", call.number, "kill")).status, 0) << what;
+      EXPECT_NE(train_ranks(rank, faults("run/checkpoints", call.number, "kill")).status, 0)
+          << what;
       expect_repaired(what);
     }
   }
@@ -99,7 +97,7 @@ TEST_F(ShardSweep, AFullDiskOfOneRankEndsTheRunAndIsNamed) {
     const int64_t at = find_call(calls, "write", file);
     ASSERT_GT(at, 0);
     for (const char* more : {"", "--set checkpoint.asynchronous=true"}) {
-      const Result result = train_ranks(rank, faults("run", at, "enospc"), more);
+      const Result result = train_ranks(rank, faults("run/checkpoints", at, "enospc"), more);
       EXPECT_EQ(result.status, kCheckpoint) << result.errors;
       EXPECT_TRUE(says(result.errors, file)) << result.errors;
       EXPECT_TRUE(says(result.errors, "No space left on device")) << result.errors;

@@ -18,8 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* const kRun =
-    "train { batch_size: 8 micro_batch_size: 1 steps: 8 } reproducibility: BITWISE ";
+const char* const kRun = "train { batch_size: 8 micro_batch_size: 1 leaves: 8 steps: 8 } ";
 
 std::string saving(const std::string& more) {
   return "checkpoint { every_steps: 2 " + more + " } ";
@@ -28,6 +27,7 @@ std::string saving(const std::string& more) {
 TEST(CheckpointSaver, BesideTrainingTheSameBytesAreSaved) {
   for (const auto& [parallel, ranks] :
        {std::pair("", 1), std::pair("parallel { strategy: DDP }", 2),
+        std::pair("optimizer { clip_grad_norm: 0 optimizer_in_backward: true }", 2),
         std::pair("parallel { strategy: FULL_SHARD }", 3),
         std::pair("device: \"host:0\" parallel { strategy: HYBRID_SHARD shard_size: 2 }", 4),
         std::pair("device: \"host:0\" optimizer { sgd { momentum: 0.9 } }", 1)}) {

@@ -384,6 +384,13 @@ TEST_F(CheckpointTest, MetricsBeyondTheFirstCheckpointsStepAreAHistory) {
   put_steps(3);
   EXPECT_TRUE(says(message_of<CheckpointError>([&] { require_no_history(run); }),
                    "one is written every 2 steps"));
+  // Beside training the first one is sure to be written only when the second has begun.
+  put_file(run.config(),
+           config::to_text(tiny_run(folder_, "checkpoint { every_steps: 2 asynchronous: true }")));
+  require_no_history(run);
+  put_file(run.config(),
+           config::to_text(tiny_run(folder_, "checkpoint { every_steps: 1 asynchronous: true }")));
+  EXPECT_THROW(require_no_history(run), CheckpointError);
   put_file(run.config(), config::to_text(tiny_run(folder_, "checkpoint { every_steps: 0 }")));
   require_no_history(run);
 }
