@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -14,6 +15,7 @@
 #include "train/report/run_lock.h"
 #include "train/report/step_line.h"
 #include "train/run/checkpoint_state.h"
+#include "train/run/consolidate.h"
 #include "train/run/final_model.h"
 
 namespace lockstep::launcher {
@@ -75,11 +77,14 @@ void list(const std::string& path, bool json) {
                              .add("step", entry.step)
                              .add("complete", entry.complete)
                              .add("bytes", bytes)
+                             .add("ranks", int64_t{entry.ranks})
                              .add("state", train::name(entry.state))
                              .text());
     } else {
       fmt::print("{}  {:>10}  {}\n", entry.path.string(), train::format_bytes(bytes),
-                 entry.complete ? "complete" : train::name(entry.state));
+                 !entry.complete    ? train::name(entry.state)
+                 : entry.ranks == 1 ? "complete"
+                                    : fmt::format("complete, in shards of {} ranks", entry.ranks));
     }
   }
 }
@@ -144,6 +149,34 @@ void verify(const std::string& path) {
   if (!whole) throw ExitStatus(kCheckpoint);
 }
 
+/// The checkpoint that a path names: of a run the newest that is complete.
+fs::path newest_at(const std::string& path) {
+  const std::vector<train::CheckpointEntry> found = named_by(path).checkpoints;
+  const auto newest =
+      std::find_if(found.rbegin(), found.rend(), [](const auto& entry) { return entry.complete; });
+  LS_CHECK(newest != found.rend(), CheckpointError, "[checkpoint] {} holds no complete checkpoint.",
+           path);
+  return newest->path;
+}
+
+void add_consolidate(const Verb& parent) {
+  struct Options {
+    std::string source;
+    std::string destination;
+  };
+  auto options = std::make_shared<Options>();
+  const Verb verb = parent.verb(
+      "consolidate", "Write a checkpoint in shards as one rank writes it, one tensor at a time");
+  verb.option("source", options->source, "Run directory (its newest checkpoint), or one checkpoint")
+      .required();
+  verb.option("destination", options->destination, "Folder to write. Must not exist").required();
+  verb.runs([options] {
+    const fs::path source = newest_at(options->source);
+    train::consolidate(source, options->destination);
+    fmt::print("{}: {} as one rank writes it\n", options->destination, source.string());
+  });
+}
+
 }  // namespace
 
 void add_checkpoint(const Verb& app) {
@@ -169,6 +202,7 @@ void add_checkpoint(const Verb& app) {
   check.option("path", verify_options->path, what).required();
   check.runs([verify_options] { verify(verify_options->path); });
 
+  add_consolidate(checkpoint);
   add_checkpoint_convert(checkpoint);
 }
 

@@ -58,6 +58,16 @@ std::string overlap_text(const train::OverlapReport& report) {
   return text + "           overlap.svg shows the step, overlap.json has its numbers\n";
 }
 
+std::string saves_text(const train::SaveCounts& saves) {
+  std::string text =
+      fmt::format("saves      {} beside training, which stood still {:.3f} s for them", saves.saves,
+                  saves.stall_seconds);
+  if (saves.waits > 0) {
+    text += fmt::format("; {} waited {:.3f} s for the one before", saves.waits, saves.wait_seconds);
+  }
+  return text + "\n";
+}
+
 std::string memory_text(Device device) {
   const auto bytes = [](int64_t count) {
     return train::format_bytes(static_cast<uint64_t>(count));
@@ -124,6 +134,7 @@ std::string run_report(train::TrainingRun& run, const train::RunSummary& summary
   const char* unit = unit_of(task);
   std::string text = summary_text(summary, run.directory(), unit);
   if (summary.overlap) text += overlap_text(*summary.overlap);
+  if (summary.saves && summary.saves->saves > 0) text += saves_text(*summary.saves);
   if (summary.steps > summary.first_step) text += memory_text(run.trainer().device());
   if (summary.held_out.targets > 0) {
     text += held_out_text(summary.held_out, unit) + compressors_text(task);

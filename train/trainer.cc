@@ -219,6 +219,7 @@ Trainer::StepInFlight Trainer::forward_and_backward() {
 }
 
 void Trainer::forward_and_backward(StepInFlight& step, bool ahead) {
+  if (early_update_) announce_update();
   const StepShare& share = settings_.share;
   step.result.tokens = samples_per_batch() * task_->tokens_per_sample();
   step.result.step = position_.step;
@@ -302,8 +303,13 @@ Trainer::Sums Trainer::sum_over_ranks(const StepInFlight& step) {
   return sums;
 }
 
+void Trainer::announce_update() {
+  if (const std::function<void()> before = std::exchange(before_update_, {})) before();
+}
+
 void Trainer::update(StepInFlight& step, const Sums& sums) {
   const NoGradGuard no_grad;
+  announce_update();
   step.result.learning_rate = learning_rate();
   const double limit = settings_.clip_grad_norm;
   const Tensor loss_is_finite = isfinite(sums.loss), norm_is_finite = isfinite(sums.norm);

@@ -2,9 +2,11 @@
 
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/tensor/generator.h"
@@ -21,6 +23,7 @@
 #include "train/step_outcome.h"
 #include "train/step_share.h"
 #include "train/task.h"
+#include "train/weights/rank_reading.h"
 
 namespace lockstep::config {
 class RunConfig;
@@ -56,7 +59,8 @@ struct StepResult {
 /// Files that hold the state of a model whose ranks keep parts of it; empty paths are not read.
 struct StateFiles {
   std::filesystem::path weights;    ///< as load_weights takes it (train/weights.h)
-  std::filesystem::path optimizer;  ///< the optimizer's state as checkpoints hold it
+  std::filesystem::path optimizer;  ///< the optimizer's state as a checkpoint holds it, in one file
+                                    ///< or, named by the checkpoint's folder, in shards
 
   bool empty() const { return weights.empty() && optimizer.empty(); }
 };
@@ -149,6 +153,13 @@ class Trainer {
   /// Tensor `number` of the state as checkpoints hold it, first the model's stored_parameters(),
   /// then `optimizer_state_shapes()`; on rank 0, undefined on the others. Collective.
   Tensor collect_state(size_t number);
+  /// What rank `rank` writes of the state into a checkpoint in shards: runs of the tensors that
+  /// `collect_state` numbers, of all ranks together each element once. With values, flat, on this
+  /// rank for its own, which the next step changes. Weights must not be gathered.
+  std::vector<KeptRun> state_runs(int rank);
+  /// Calls `before` once, in the next step that changes parameters or the optimizer's state, just
+  /// before it does; an empty function takes that back. Buffers may change earlier.
+  void before_next_update(std::function<void()> before) { before_update_ = std::move(before); }
   /// Checks that the files fit a sharded model, and keeps their names for `read_state`. Throws
   /// CheckpointError as `load_weights` and `load_tensors`.
   void read_later(const StateFiles& files);
@@ -250,9 +261,14 @@ class Trainer {
   /// Waits for what there is to tell.
   void read(StepInFlight& step);
   double learning_rate();
+  void announce_update();
   // Of a sharded model:
   /// Lists this rank's parts of the optimizer's state of one name.
   std::vector<Tensor> parts_of_state(size_t name) const;
+  std::vector<KeptRun> equal_runs(int rank);
+  std::vector<KeptRun> sharded_runs(int rank);
+  std::vector<KeptRun> weight_runs(int rank) const;
+  std::vector<KeptRun> optimizer_runs(int rank) const;
   void read_weights(const std::filesystem::path& path);
   void read_optimizer_state(const std::filesystem::path& path);
   /// What `collect_state` chooses from, listed once for all of its calls between two steps.
@@ -284,6 +300,7 @@ class Trainer {
   RecentOverlap overlap_;
   int64_t sent_by_last_step_ = -1;     ///< bytes, when the last step had ended; -1: not known
   std::optional<StepInFlight> begun_;  ///< the next step, where it is
+  std::function<void()> before_update_;
   Position position_;
   StopRequest stop_;
 };

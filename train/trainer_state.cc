@@ -7,9 +7,9 @@
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/view.h"
+#include "dist/fsdp/shard_layout.h"
 #include "dist/group/agreement.h"
 #include "train/trainer.h"
-#include "train/weights/rank_reading.h"
 
 namespace lockstep::train {
 
@@ -69,12 +69,104 @@ Tensor Trainer::collect_state(size_t number) {
   return sharded_->collect_parts(number % trained, state.parts[number / trained]);
 }
 
+std::vector<KeptRun> Trainer::weight_runs(int rank) const {
+  const std::vector<nn::StoredParameter> stored = task_->model().stored_parameters();
+  std::unordered_map<const TensorImpl*, size_t> number_of;
+  for (size_t i = 0; i < stored.size(); ++i) number_of.emplace(stored[i].tensor.impl(), i);
+  std::vector<KeptRun> kept;
+  for (const dist::ShardRun& run : sharded_->runs(rank)) {
+    const auto same = number_of.find(run.parameter.tensor.impl());
+    if (same == number_of.end()) continue;
+    kept.push_back({same->second, run.first, run.end, run.values});
+  }
+  return kept;
+}
+
+std::vector<KeptRun> Trainer::optimizer_runs(int rank) const {
+  std::vector<Tensor> trained;  // in the order of the shapes of each name
+  for (const Tensor& each : task_->model().parameters()) {
+    if (each.requires_grad()) trained.push_back(each);
+  }
+  const std::vector<dist::ShardRun> all = sharded_->runs(rank);
+  std::unordered_map<const TensorImpl*, const dist::ShardRun*> run_of;
+  for (const dist::ShardRun& each : all) run_of.emplace(each.parameter.tensor.impl(), &each);
+  const bool own = rank == group_->rank();
+  std::vector<KeptRun> kept;
+  for (size_t name = 0; name < optimizer_->state_names().size(); ++name) {
+    const std::vector<Tensor> parts = own ? parts_of_state(name) : std::vector<Tensor>();
+    size_t part = 0;
+    for (size_t i = 0; i < trained.size(); ++i) {
+      const auto found = run_of.find(trained[i].impl());
+      if (found == run_of.end()) continue;
+      const dist::ShardRun& run = *found->second;
+      kept.push_back(
+          {name * trained.size() + i, run.first, run.end, own ? parts[part].view({-1}) : Tensor()});
+      ++part;
+    }
+  }
+  return kept;
+}
+
+std::vector<KeptRun> Trainer::state_runs(int rank) {
+  return sharded_ == nullptr ? equal_runs(rank) : sharded_runs(rank);
+}
+
+/// Of a state that every rank has, equal parts: as if all tensors were one unit of a sharded model.
+std::vector<KeptRun> Trainer::equal_runs(int rank) {
+  const CollectedState& state = collected_state();
+  std::vector<Tensor> tensors;
+  for (const nn::StoredParameter& each : state.weights) tensors.push_back(each.tensor);
+  for (const nn::StoredParameter& each : state.optimizer) tensors.push_back(each.tensor);
+  std::vector<int64_t> elements;
+  for (const Tensor& each : tensors) elements.push_back(each.numel());
+  const dist::ShardLayout layout(elements, group_ == nullptr ? 1 : group_->size());
+  const bool own = group_ == nullptr || rank == group_->rank();
+  std::vector<KeptRun> runs;
+  for (const dist::ShardSlice& each : layout.slices(rank)) {
+    if (each.size() == 0) continue;
+    runs.push_back({each.parameter, each.first, each.end, {}});
+    if (own) {
+      runs.back().values = slice(tensors[each.parameter].reshape({-1}), 0, each.first, each.end);
+    }
+  }
+  return runs;
+}
+
+std::vector<KeptRun> Trainer::sharded_runs(int rank) {
+  const CollectedState& state = collected_state();
+  std::vector<KeptRun> kept = weight_runs(rank);
+  for (KeptRun& run : optimizer_runs(rank)) {
+    run.tensor += state.weights.size();
+    kept.push_back(std::move(run));
+  }
+  // Replicas keep the same runs; each writes its share of them.
+  const auto replicas = static_cast<size_t>(group_->size() / sharded_->shard_size());
+  const auto replica = static_cast<size_t>(rank / sharded_->shard_size());
+  std::vector<KeptRun> runs;
+  for (size_t i = replica; i < kept.size(); i += replicas) {
+    if (kept[i].end > kept[i].first) runs.push_back(std::move(kept[i]));
+  }
+  if (rank != 0) return runs;
+  // What is not spread, such as running statistics.
+  std::unordered_set<const TensorImpl*> parameters;
+  for (const Tensor& each : task_->model().parameters()) parameters.insert(each.impl());
+  for (size_t i = 0; i < state.weights.size(); ++i) {
+    const Tensor& tensor = state.weights[i].tensor;
+    if (parameters.contains(tensor.impl()) || tensor.numel() == 0) continue;
+    runs.push_back({i, 0, tensor.numel(), {}});
+    if (group_->rank() == 0) runs.back().values = tensor.reshape({-1});
+  }
+  return runs;
+}
+
 void Trainer::read_later(const StateFiles& files) {
   if (sharded_ == nullptr) return;
   if (!files.weights.empty()) {
     (void)TensorRanges::of_weights(files.weights, task_->model().stored_parameters());
   }
-  if (!files.optimizer.empty()) check_fits(files.optimizer, optimizer_state_shapes());
+  if (!files.optimizer.empty()) {
+    (void)TensorRanges::of_tensors(files.optimizer, optimizer_state_shapes());
+  }
   files_to_read_ = files;
 }
 
@@ -90,17 +182,6 @@ void Trainer::read_state(const StateFiles& files) {
 
 void Trainer::read_weights(const std::filesystem::path& path) {
   const std::vector<nn::StoredParameter> stored = task_->model().stored_parameters();
-  std::unordered_map<const TensorImpl*, size_t> number_of;
-  for (size_t i = 0; i < stored.size(); ++i) number_of.emplace(stored[i].tensor.impl(), i);
-  const auto runs = [&](int rank) {
-    std::vector<KeptRun> kept;
-    for (const dist::ShardRun& run : sharded_->runs(rank)) {
-      const auto same = number_of.find(run.parameter.tensor.impl());
-      if (same == number_of.end()) continue;
-      kept.push_back({same->second, run.first, run.end, run.values});
-    }
-    return kept;
-  };
   const std::optional<TensorRanges> files = read_on_ranks(
       *group_,
       [&] {
@@ -108,7 +189,7 @@ void Trainer::read_weights(const std::filesystem::path& path) {
         if (group_->rank() == 0) opened.verify();
         return opened;
       },
-      runs);
+      [&](int rank) { return weight_runs(rank); });
   sharded_->mark_changed();
   // What is not spread: rank 0 has read it, and gives it to the others.
   std::unordered_set<const TensorImpl*> parameters;
@@ -116,43 +197,16 @@ void Trainer::read_weights(const std::filesystem::path& path) {
   for (size_t i = 0; i < stored.size(); ++i) {
     const Tensor& tensor = stored[i].tensor;
     if (parameters.contains(tensor.impl())) continue;
-    if (files) {
-      const Tensor values = empty({tensor.numel()}, tensor.options());
-      files->read(i, 0, tensor.numel(), values);
-      tensor.copy_(values.view(tensor.sizes()));
-    }
+    if (files) files->read_whole(i, tensor);
     dist::broadcast_values(*group_, tensor);
   }
 }
 
 void Trainer::read_optimizer_state(const std::filesystem::path& path) {
   const std::vector<nn::StoredParameter> shapes = optimizer_state_shapes();
-  std::vector<Tensor> trained;  // in the order of the shapes of each name
-  for (const Tensor& each : task_->model().parameters()) {
-    if (each.requires_grad()) trained.push_back(each);
-  }
-  const auto runs = [&](int rank) {
-    const std::vector<dist::ShardRun> all = sharded_->runs(rank);
-    std::unordered_map<const TensorImpl*, const dist::ShardRun*> run_of;
-    for (const dist::ShardRun& each : all) run_of.emplace(each.parameter.tensor.impl(), &each);
-    const bool own = rank == group_->rank();
-    std::vector<KeptRun> kept;
-    for (size_t name = 0; name < optimizer_->state_names().size(); ++name) {
-      const std::vector<Tensor> parts = own ? parts_of_state(name) : std::vector<Tensor>();
-      size_t part = 0;
-      for (size_t i = 0; i < trained.size(); ++i) {
-        const auto found = run_of.find(trained[i].impl());
-        if (found == run_of.end()) continue;
-        const dist::ShardRun& run = *found->second;
-        kept.push_back({name * trained.size() + i, run.first, run.end,
-                        own ? parts[part].view({-1}) : Tensor()});
-        ++part;
-      }
-    }
-    return kept;
-  };
   (void)read_on_ranks(
-      *group_, [&] { return TensorRanges::of_tensors(path, shapes); }, runs);
+      *group_, [&] { return TensorRanges::of_tensors(path, shapes); },
+      [&](int rank) { return optimizer_runs(rank); });
 }
 
 }  // namespace lockstep::train

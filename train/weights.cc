@@ -12,6 +12,7 @@
 #include "train/weights/file_digests.h"
 #include "train/weights/read_errors.h"
 #include "train/weights/tensor_file.h"
+#include "train/weights/tensor_ranges.h"
 #include "train/weights/weight_files.h"
 #include "train/weights/weight_matching.h"
 
@@ -47,6 +48,23 @@ void load(nn::Module& model, const WeightFiles& files, const std::filesystem::pa
   }
 }
 
+/// Loads the weights of a checkpoint in shards.
+void load_shards(nn::Module& model, const std::filesystem::path& path) {
+  const Stored stored = model.stored_parameters();
+  const TensorRanges files = TensorRanges::of_weights(path, stored);
+  files.verify();
+  for (size_t i = 0; i < stored.size(); ++i) files.read_whole(i, stored[i].tensor);
+}
+
+nn::WeightsSize size_of_weights(const ShardIndex& shards) {
+  nn::WeightsSize size;
+  for (const auto& [name, tensor] : shards.weights) {
+    ++size.tensors;
+    if (!tensor.pieces.empty()) size.elements += tensor.pieces.back().end;
+  }
+  return size;
+}
+
 nn::WeightsSize size_of_weights(const WeightFiles& files) {
   nn::WeightsSize size;
   for (const auto& [name, entry] : files.tensors()) {
@@ -78,16 +96,26 @@ FileDigest save_weights(const nn::Module& model, const std::filesystem::path& pa
 }
 
 void load_weights(nn::Module& model, const std::filesystem::path& path) {
-  load(model, WeightFiles(path), path);
+  if (shards_in(path)) {
+    load_shards(model, path);
+  } else {
+    load(model, WeightFiles(path), path);
+  }
 }
 
 std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
   const std::string config = read_text(path);
   check_file(path);
-  const WeightFiles files(folder);
-  std::unique_ptr<nn::LanguageModel> model = model_of(path, config, size_of_weights(files));
-  load(*model, files, folder);
+  std::unique_ptr<nn::LanguageModel> model;
+  if (const std::optional<ShardIndex> shards = shards_in(folder)) {
+    model = model_of(path, config, size_of_weights(*shards));
+    load_shards(*model, folder);
+  } else {
+    const WeightFiles files(folder);
+    model = model_of(path, config, size_of_weights(files));
+    load(*model, files, folder);
+  }
   model->eval();
   return model;
 }

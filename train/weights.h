@@ -16,7 +16,8 @@ FileDigest save_weights(const nn::Module& model, const std::filesystem::path& pa
                         const std::function<Tensor(size_t)>& values = {});
 
 /// Loads the model's parameters from `path`: a safetensors file, or a folder with
-/// model.safetensors or the shards of model.safetensors.index.json (WeightFiles). Floating types
+/// model.safetensors, the shards of model.safetensors.index.json (WeightFiles) or the files of a
+/// checkpoint in shards (train/weights/shard_index.h). Floating types
 /// are converted to the parameter's. Names may have or lack the prefix of a model's body,
 /// "transformer." or, if the model's own names have it, "model."; buffers in old files (causal
 /// masks, rotary frequencies) are skipped, and so is an "lm_head.weight" that equals the token

@@ -32,6 +32,7 @@ JsonLine step_record(const StepReport& report) {
       .add("memory_peak_bytes", report.memory_bytes);
   if (report.exposed_comm_ms >= 0) line.add("exposed_comm_ms", report.exposed_comm_ms);
   if (report.sent_bytes >= 0) line.add("sent_bytes", report.sent_bytes);
+  if (report.checkpoint_ms >= 0) line.add("checkpoint_ms", report.checkpoint_ms);
   if (report.mfu >= 0) line.add("mfu", report.mfu);
   if (report.loss_scale >= 0) line.add("loss_scale", report.loss_scale);
   if (report.skipped) line.add("skipped", true);

@@ -28,6 +28,9 @@ struct StepReport {
   double exposed_comm_ms = -1;
   /// Bytes that the rank sent to others; negative if there are no others or it is unknown.
   int64_t sent_bytes = -1;
+  /// How long training stood still for checkpoints since the step before; negative if it did not,
+  /// or if saves are not asynchronous.
+  double checkpoint_ms = -1;
   double loss_scale = -1;  ///< negative for runs without loss scaling
   bool skipped = false;    ///< the step updated nothing: its loss or norm is not finite
   std::string non_finite;  ///< the reason, unless it was an overflow under the loss scale
@@ -39,7 +42,8 @@ double model_flops_used(double flops_per_token, double tokens_per_s, double peak
 
 /// The step's line of metrics.jsonl: step, loss, grad_norm, lr, step_ms, data_wait_ms,
 /// tokens_per_s, memory_peak_bytes; exposed_comm_ms and sent_bytes with several ranks, mfu if the
-/// peak rate is known; for skipped steps "skipped":true and, with the reason, "non_finite".
+/// peak rate is known; checkpoint_ms after an asynchronous save; for skipped steps "skipped":true
+/// and, with the reason, "non_finite".
 JsonLine step_record(const StepReport& report);
 
 /// How steps are written to the terminal or a log.

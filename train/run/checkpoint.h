@@ -5,27 +5,50 @@
 #include <string>
 #include <vector>
 
-#include "train/run/checkpoint_state.h"
+#include "train/run/checkpoint_folder.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {
 
-/// A checkpoint is a folder step-%08d that other programs can open and training resumes from:
+/// A checkpoint is a folder step-%08d from which training resumes:
 ///   model.safetensors        weights under the names that Hugging Face uses
 ///   config.json, ...         the task's description of the model, and the tokenizer's files
 ///   optimizer.safetensors    the optimizer's state, where it has any
 ///   config.txtpb             the run's resolved config
 ///   checkpoint.json          position, random state, hashes of all files; written last
-/// The files are written and synced in a temporary folder, which is then renamed: a process or
-/// machine that stops at any moment leaves the earlier checkpoints intact, and no folder of that
-/// name without a manifest.
+/// Instead of the two safetensors files one in shards has a pair for each rank that wrote
+/// (train/weights/shard_index.h). The files are written and synced in a temporary folder, which is
+/// then renamed (train/run/checkpoint_folder.h).
 
-/// Writes the trainer's state below `folder` (a run's checkpoints/) and returns the new folder.
-/// Removes what an interrupted attempt left there. An unfinished checkpoint, or one of the same
-/// step, is replaced; if anything else has the name, "step-%08d.2" is used. The caller must be the
-/// only writer (RunLock). Throws CheckpointError or DataError with path and reason; existing
-/// checkpoints are then unchanged. `collect` as Trainer::collect_state, where that has to be asked
-/// of other ranks.
+/// What a checkpoint says besides tensors, of the moment at which it was taken.
+struct CheckpointRecord {
+  CheckpointManifest manifest;  ///< without files
+  std::string config_text;
+  const Task* task = nullptr;  ///< describes the model; must outlive the record
+
+  int64_t step() const { return manifest.position.step; }
+};
+CheckpointRecord record_of(Trainer& trainer, const std::string& config_text);
+
+/// Writes the record's files besides the manifest to `folder`.
+void describe_checkpoint(const CheckpointRecord& record, const std::filesystem::path& folder);
+
+/// The tensors of a checkpoint that one rank writes.
+struct WholeState {
+  std::vector<nn::StoredParameter> weights;
+  std::vector<nn::StoredParameter> optimizer;
+  /// As save_tensors takes it, of the weights and then the optimizer's; empty: their own values.
+  std::function<Tensor(size_t)> values;
+};
+
+/// Writes a checkpoint of one rank below `folder` (a run's checkpoints/) and returns its folder.
+/// Throws CheckpointError or DataError with path and reason; existing checkpoints are then
+/// unchanged. Reads nothing of the trainer but its task.
+std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
+                                       const CheckpointRecord& record, const WholeState& state);
+
+/// Writes the trainer's state as it is now. `collect` as Trainer::collect_state, where that has to
+/// be asked of other ranks.
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, Trainer& trainer,
                                       const std::string& config_text,
                                       const std::function<Tensor(size_t)>& collect = {});
@@ -36,19 +59,5 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& folder, Train
 /// another optimizer, or missing, unexpected or differently shaped tensors, all of them listed.
 void restore(Trainer& trainer, const std::filesystem::path& path,
              const CheckpointManifest& manifest);
-
-/// Says which checkpoints are kept; see CheckpointConfig in configs/train.proto.
-struct Retention {
-  int64_t keep_last = 3;
-  int64_t keep_every = 0;
-};
-
-/// Removes the checkpoints that `retention` does not keep, by the step in their manifests, and the
-/// remains of interrupted attempts: partial folders, and unfinished checkpoints older than a whole
-/// one. Leaves alone what is damaged, unreadable, of a newer version or a symbolic link. The caller
-/// must have verified or written the newest. Returns what could not be removed, with the system's
-/// reason: training does not need it gone. Throws UnreadableError if the folder cannot be listed.
-std::vector<std::string> remove_old_checkpoints(const std::filesystem::path& folder,
-                                                const Retention& retention);
 
 }  // namespace lockstep::train

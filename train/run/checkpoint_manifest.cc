@@ -13,8 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kFormat = "lockstep checkpoint";
-
 /// Returns an integer member. Json::get would accept fractions and has undefined behaviour for
 /// numbers out of range.
 template <class T>
@@ -73,7 +71,7 @@ CheckpointManifest manifest_from(const Json& json) {
 
 std::string format_manifest(const CheckpointManifest& manifest) {
   Json json;
-  json["format"] = kFormat;
+  json["format"] = kCheckpointFormat;
   json["format_version"] = manifest.format_version;
   json["lockstep_version"] = manifest.lockstep_version;
   json["step"] = manifest.position.step;
@@ -88,15 +86,17 @@ std::string format_manifest(const CheckpointManifest& manifest) {
                   {"fingerprint", manifest.data.hex()}};
   json["isa"] = manifest.isa;
   for (const ArithmeticFact& fact : manifest.arithmetic) json["arithmetic"][fact.name] = fact.value;
+  if (manifest.shards) json["shards"] = json_of(*manifest.shards);
   json["files"] = json_of(manifest.files);
   return sealed(json.dump(1));
 }
 
 CheckpointManifest parse_manifest(std::string_view text, std::string_view origin) {
-  const Json json = checked_manifest(text, kFormat, origin);
+  const Json json = checked_manifest(text, kCheckpointFormat, origin);
   try {
     CheckpointManifest manifest = manifest_from(json);
     manifest.files = file_digests_of(json, origin);
+    manifest.shards = shard_index_of(json, manifest.files, origin);
     return manifest;
   } catch (const std::exception& error) {
     if (dynamic_cast<const CheckpointError*>(&error) != nullptr) throw;

@@ -11,16 +11,14 @@
 #include "core/tensor/generator.h"
 #include "train/trainer.h"
 #include "train/weights/file_digests.h"
+#include "train/weights/shard_index.h"
 
 namespace lockstep::train {
 
 /// The contents of checkpoint.json: the position of training and the digests of the checkpoint's
 /// files. It is written last, so a folder that has it is complete.
 struct CheckpointManifest {
-  /// Format version written here; readers refuse greater ones.
-  static constexpr int64_t kFormatVersion = kManifestVersion;
-
-  int64_t format_version = kFormatVersion;
+  int64_t format_version = 1;    ///< kShardedManifestVersion with `shards`
   std::string lockstep_version;  ///< version of Lockstep that wrote the checkpoint
   Position position;
   std::string optimizer;  ///< "adamw"
@@ -32,6 +30,7 @@ struct CheckpointManifest {
   std::string isa;                         ///< instruction sets of the writer's processor
   std::vector<ArithmeticFact> arithmetic;  ///< the writer's; empty in files of earlier versions
   FileDigests files;
+  std::optional<ShardIndex> shards;  ///< set where the tensors are spread over files of ranks
 };
 
 /// Returns the manifest as one JSON object, whose last member is the hash of the text before it.

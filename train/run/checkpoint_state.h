@@ -26,6 +26,7 @@ struct CheckpointEntry {
   std::filesystem::path path;
   CheckpointState state = CheckpointState::kUnfinished;
   bool complete = false;   ///< state is kWhole
+  int ranks = 1;           ///< that wrote it, if it is whole and in shards
   bool is_folder = false;  ///< a folder itself, not a link to one
   std::string problem;     ///< why it is not whole, naming the file; empty if it is
 };

@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/files/folders.h"
 #include "train/run/checkpoint_state.h"
+#include "train/run/consolidate.h"
 #include "train/weights.h"
 #include "train/weights/file_digests.h"
 #include "train/weights/read_errors.h"
@@ -26,16 +27,46 @@ struct WeightsOfRun {
   FileDigests files;
 };
 
+/// Whether the directory has an undamaged model, of which `is_it` holds.
+template <class IsIt>
+bool holds(const RunDirectory& directory, const IsIt& is_it) {
+  try {
+    return is_it() && verify_model(directory).has_manifest;
+  } catch (const UnreadableError&) {
+    throw;
+  } catch (const NewerVersionError&) {
+    throw;
+  } catch (const CheckpointError&) {
+    return false;  // damaged: it is written again
+  }
+}
+
 WeightsOfRun final_weights(const RunDirectory& run) {
   const SafetensorsFile file(run.weights());
   check_file(run.weights(), file);
   return {run.weights().string(), {{run.weights().filename().string(), digest_of(file)}}};
 }
 
+/// The digests of a checkpoint's tensors. One in shards has those of whole tensors, without
+/// headers.
 WeightsOfRun weights_at(const std::filesystem::path& checkpoint) {
-  FileDigests files = verify_checkpoint(checkpoint).files;
+  const CheckpointManifest manifest = verify_checkpoint(checkpoint);
+  if (manifest.shards) return {checkpoint.string(), whole_digests(checkpoint, *manifest.shards)};
+  FileDigests files = manifest.files;
   std::erase_if(files, [](const auto& file) { return !file.first.ends_with(".safetensors"); });
   return {checkpoint.string(), std::move(files)};
+}
+
+bool has_no_headers(const WeightsOfRun& weights) {
+  return std::ranges::all_of(weights.files,
+                             [](const auto& file) { return file.second.bytes == 0; });
+}
+
+void drop_headers(WeightsOfRun& weights) {
+  for (auto& [name, digest] : weights.files) {
+    digest.bytes = 0;
+    digest.header = {};
+  }
 }
 
 /// The newest step of which both runs have a checkpoint, as the paths of both.
@@ -94,23 +125,22 @@ void export_model(Task& task, const RunDirectory& directory, int64_t step,
 }
 
 bool holds_model(const RunDirectory& directory, const FileDigest& weights) {
-  try {
+  return holds(directory, [&] {
     const FileDigests files = digests_in(directory.path());
     const auto found = files.find(directory.weights().filename().string());
-    if (found == files.end() || found->second != weights) return false;
-    return verify_model(directory).has_manifest;
-  } catch (const UnreadableError&) {
-    throw;
-  } catch (const NewerVersionError&) {
-    throw;
-  } catch (const CheckpointError&) {
-    return false;  // damaged: it is written again
-  }
+    return found != files.end() && found->second == weights;
+  });
+}
+
+bool holds_model(const RunDirectory& directory, int64_t step) {
+  return holds(directory, [&] { return model_step_in(directory.path()) == step; });
 }
 
 std::filesystem::path model_folder(const RunDirectory& run) {
-  // A folder written by Hugging Face's programs may hold shards instead of one file.
-  if (is_there(run.weights()) || is_there(run.path() / "model.safetensors.index.json")) {
+  // A folder written by Hugging Face's programs, or a checkpoint, may hold shards instead of one
+  // file.
+  if (is_there(run.weights()) || is_there(run.path() / "model.safetensors.index.json") ||
+      is_there(run.path() / kCheckpointManifest)) {
     return run.path();
   }
   const std::vector<CheckpointEntry> found = list_checkpoints(run.checkpoints());
@@ -144,6 +174,10 @@ WeightsComparison compare_weights(const RunDirectory& a, const RunDirectory& b) 
   } else if (const auto common = newest_common(a, b)) {
     of_a = weights_at(common->first);
     of_b = weights_at(common->second);
+    if (has_no_headers(*of_a) || has_no_headers(*of_b)) {
+      drop_headers(*of_a);
+      drop_headers(*of_b);
+    }
   } else if (finished_a != finished_b) {
     return {false, fmt::format("weights: only {} has any\n", (finished_a ? a : b).path().string())};
   } else {

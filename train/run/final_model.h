@@ -21,6 +21,10 @@ void export_model(Task& task, const RunDirectory& directory, int64_t step,
 /// UnreadableError or NewerVersionError if that cannot be told.
 bool holds_model(const RunDirectory& directory, const FileDigest& weights);
 
+/// The same for the model after `step`, whatever its weights: for checkpoints in shards, whose
+/// manifests have no hashes of whole tensors.
+bool holds_model(const RunDirectory& directory, int64_t step);
+
 /// Returns the folder with a run's weights: the run's folder if it is finished, else its newest
 /// complete checkpoint. Throws CheckpointError if there is neither.
 std::filesystem::path model_folder(const RunDirectory& run);

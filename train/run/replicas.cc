@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include "autograd/grad_mode.h"
@@ -83,6 +84,16 @@ Tensor Replicas::announce_collect(Trainer& trainer, size_t number) {
   return trainer.collect_state(number);
 }
 
+void Replicas::announce_save(CheckpointSaver& saver, CheckpointSaver::Leader leader) {
+  if (group_ != nullptr && saver.in_shards()) agree({Act::kSave});
+  saver.begin(std::move(leader));
+}
+
+double Replicas::announce_end_of_save(CheckpointSaver& saver) {
+  if (group_ != nullptr && saver.in_shards()) agree({Act::kEndOfSave});
+  return saver.finish();
+}
+
 void Replicas::announce_end() {
   if (group_ != nullptr) agree({Act::kEnd});
 }
@@ -148,7 +159,8 @@ void Replicas::share_state(Trainer& trainer) {
                                static_cast<int64_t>(values[7])});
 }
 
-void Replicas::follow(Trainer& trainer, const std::function<void(const StepResult&)>& after_step) {
+void Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
+                      const std::function<void(const StepResult&)>& after_step) {
   for (;;) {
     const Next next = agree({Act::kEnd});
     switch (next.act) {
@@ -168,6 +180,12 @@ void Replicas::follow(Trainer& trainer, const std::function<void(const StepResul
         break;
       case Act::kCollect:
         (void)trainer.collect_state(static_cast<size_t>(next.detail));
+        break;
+      case Act::kSave:
+        saver.begin(std::nullopt);
+        break;
+      case Act::kEndOfSave:
+        (void)saver.finish();
         break;
       case Act::kOverlap:
         (void)overlap_report(*group_, trainer.overlap().steps(), "");

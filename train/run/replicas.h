@@ -6,6 +6,7 @@
 
 #include "dist/group/process_group.h"
 #include "train/report/overlap_report.h"
+#include "train/run/checkpoint_saver.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {
@@ -40,6 +41,9 @@ class Replicas {
                               const StopRequest& stop);
   /// Trainer::collect_state of a sharded model.
   Tensor announce_collect(Trainer& trainer, size_t number);
+  /// CheckpointSaver::begin and finish, which need the other ranks where it saves in shards.
+  void announce_save(CheckpointSaver& saver, CheckpointSaver::Leader leader);
+  double announce_end_of_save(CheckpointSaver& saver);
   void announce_end();
   /// Gathers from all ranks how communication overlapped with backward in the last steps
   /// (train/report/overlap_report.h). Returns nothing without other ranks or recorded steps.
@@ -47,10 +51,21 @@ class Replicas {
 
   /// For the other ranks: performs what the leader announces, until announce_end. Calls
   /// `after_step` with the result of each step.
-  void follow(Trainer& trainer, const std::function<void(const StepResult&)>& after_step = {});
+  void follow(Trainer& trainer, CheckpointSaver& saver,
+              const std::function<void(const StepResult&)>& after_step = {});
 
  private:
-  enum class Act : int64_t { kStep, kEvaluation, kState, kSample, kCollect, kOverlap, kEnd };
+  enum class Act : int64_t {
+    kStep,
+    kEvaluation,
+    kState,
+    kSample,
+    kCollect,
+    kSave,
+    kEndOfSave,
+    kOverlap,
+    kEnd
+  };
   struct Next {
     Act act;
     int64_t detail = 0;  ///< kEvaluation: max_batches; kStep: 1 if another step is to follow;

@@ -164,9 +164,12 @@ std::string sign_of_history(const RunDirectory& directory) {
                        directory.config().filename().string());
   }
   const std::vector<std::string> files = {directory.config().string()};
-  const int64_t every = config::load(files).checkpoint().every_steps();
-  // The checkpoint of a step is written before the next step is recorded.
-  if (every <= 0 || last <= every) return "";
+  const config::CheckpointConfig checkpoint = config::load(files).checkpoint();
+  const int64_t every = checkpoint.every_steps();
+  // The checkpoint of a step is written before the next step is recorded; beside training, before
+  // the one after the next checkpoint's.
+  const int64_t without = checkpoint.asynchronous() ? 2 * every : every;
+  if (every <= 0 || last <= without) return "";
   return fmt::format("step {} was trained in {} and one is written every {} steps", last,
                      metrics.string(), every);
 }

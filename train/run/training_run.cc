@@ -119,6 +119,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
       replicas_(group),
       trainer_(Trainer::create(config, task ? std::move(task) : task_of(config, directory, group),
                                group)),
+      saver_(config, trainer_, replicas_.group()),
       guard_(policy_of(config.train()), config.train().non_finite_limit()),
       can_roll_back_(policy_of(config.train()) == NonFinite::kRollback) {
   const Resumption resumption = resume(trainer_, directory_.checkpoints(), config);
@@ -174,6 +175,7 @@ StepReport TrainingRun::report_of(const StepResult& step) const {
   report.mfu = model_flops_used(trainer_.task().flops_per_token(), report.tokens_per_s,
                                 settings_.peak_tflops);
   if (trainer_.scaler().is_enabled()) report.loss_scale = step.loss_scale;
+  report.checkpoint_ms = saver_.is_asynchronous() ? stall_seconds_ * 1e3 : -1;
   report.skipped = !step.outcome.updated();
   report.non_finite = step.non_finite;
   return report;
@@ -235,6 +237,9 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   summary.first_step = trainer_.steps_done();
   summary.final_loss = std::numeric_limits<double>::quiet_NaN();
   if (can_roll_back_ && saved_step_ < 0) checkpoint(log, options);
+  const auto save_left = [&] {  // seconds until a checkpoint that is begun now is written
+    return saver_.is_under_way() ? 2 * save_seconds_ : save_seconds_;
+  };
 
   StopRule rule = settings_.stop;
   rule.time_limit = options.time_limit;
@@ -251,13 +256,15 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     summary.final_loss = step.loss;
     const double elapsed = seconds_since(start);
     last = rule.is_over(trainer_.steps_done(), elapsed);
-    const bool out_of_time = rule.is_out_of_time(elapsed, step.seconds + save_seconds_);
+    const bool out_of_time = rule.is_out_of_time(elapsed, step.seconds + save_left());
     bool cut_short = false;  // an evaluation, by a rank that was asked to stop
     const auto stopping = [&] {
       return step.stop || cut_short || out_of_time || (options.stop && options.stop());
     };
 
+    if (saver_.has_ended()) finish_save(log);
     const StepReport report = report_of(step);
+    stall_seconds_ = -1;
     summary.step_durations.add(report.step_ms);
     log.show(report);
     log_buckets(log);
@@ -282,6 +289,13 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     }
   }
   trainer_.give_up_next();
+  {
+    const WaitFor waiting(options, "the checkpoint that is being written");
+    const auto begin = Clock::now();
+    finish_save(log);
+    save_counts_.stall_seconds += seconds_since(begin);
+  }
+  if (saver_.is_asynchronous()) summary.saves = save_counts_;
   summary.steps = trainer_.steps_done();
   if (summary.end != RunEnd::kStopped) finish(summary, rule.end_after(summary.steps), options);
   summary.overlap = report_overlap();
@@ -293,20 +307,49 @@ RunSummary TrainingRun::run(const RunOptions& options) {
 }
 
 void TrainingRun::checkpoint(RunLog& log, const RunOptions& options) {
-  if (saved_step_ == trainer_.steps_done()) return;
+  const int64_t step = trainer_.steps_done();
+  if (saved_step_ == step || (saver_.is_under_way() && saving_step_ == step)) return;
   const WaitFor waiting(options, "the checkpoint that is being written");
   const auto start = Clock::now();
+  if (saver_.is_under_way()) {
+    const bool waits = !saver_.has_ended();
+    const int64_t before = saving_step_;
+    finish_save(log);
+    if (waits) {
+      const double seconds = seconds_since(start);
+      ++save_counts_.waits;
+      save_counts_.wait_seconds += seconds;
+      log.note(fmt::format("the checkpoint of step {} waited {:.2f} s for that of step {}", step,
+                           seconds, before));
+    }
+  }
   log.sync();  // metrics.jsonl must keep the lines of all steps that the checkpoint contains
-  save_checkpoint(directory_.checkpoints(), trainer_, config_text_, collect_state());
-  saved_step_ = trainer_.steps_done();
+  saving_step_ = step;
+  replicas_.announce_save(saver_, {.folder = directory_.checkpoints(),
+                                   .record = record_of(trainer_, config_text_),
+                                   .collect = collect_state(),
+                                   .then = [this, step] { after_save(step); }});
+  if (!saver_.is_asynchronous()) finish_save(log);
+  const double stalled = seconds_since(start);
+  stall_seconds_ = std::max(stall_seconds_, 0.0) + stalled;
+  save_counts_.stall_seconds += stalled;
+}
+
+/// Runs beside training if saves are asynchronous.
+void TrainingRun::after_save(int64_t step) {
   if (!name_exists(directory_.first_save())) {
-    write_text(directory_.first_save(), JsonLine().add("step", saved_step_).text() + "\n");
+    write_text(directory_.first_save(), JsonLine().add("step", step).text() + "\n");
   }
-  for (const std::string& problem :
-       remove_old_checkpoints(directory_.checkpoints(), settings_.retention)) {
-    log.note(problem);
-  }
-  save_seconds_ = seconds_since(start);
+  save_problems_ = remove_old_checkpoints(directory_.checkpoints(), settings_.retention);
+}
+
+void TrainingRun::finish_save(RunLog& log) {
+  if (!saver_.is_under_way()) return;
+  save_seconds_ = replicas_.announce_end_of_save(saver_);
+  save_counts_.stall_seconds += saver_.take_copy_wait();
+  saved_step_ = saving_step_;
+  ++save_counts_.saves;
+  for (const std::string& problem : save_problems_) log.note(problem);
 }
 
 void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, RunLog& log,
@@ -326,6 +369,7 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
     return;
   }
   if (action == NonFinite::kRollback) {
+    finish_save(log);
     const std::filesystem::path newest = newest_checkpoint(directory_.checkpoints());
     restore(trainer_, newest, verify_checkpoint(newest));
     trainer_.set_position({trainer_.steps_done(), after.batch});
@@ -342,6 +386,7 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
   // Saves the state before the step, so that training can resume from it with other settings.
   trainer_.set_position({after.step - 1, after.batch - 1});
   checkpoint(log, options);
+  finish_save(log);
   throw NonFiniteError(fmt::format(
       "[train] step {} is not finite: expected numbers, got loss {} and gradient norm {}: {}. "
       "Lower "
@@ -381,7 +426,9 @@ std::optional<OverlapReport> TrainingRun::report_overlap() {
 }
 
 bool TrainingRun::is_finished() const {
-  return nothing_to_train_ && restored_weights_ && holds_model(directory_, *restored_weights_);
+  if (!nothing_to_train_) return false;
+  return restored_weights_ ? holds_model(directory_, *restored_weights_)
+                           : holds_model(directory_, saved_step_);
 }
 
 /// Reads the state of a sharded model from the ranks.
@@ -408,7 +455,8 @@ void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
   replicas.require_same_model(trainer.task().model());
   replicas.require_same_data(trainer.task());
   if (begin) begin();
-  replicas.follow(trainer);
+  CheckpointSaver saver(config, trainer, replicas.group());
+  replicas.follow(trainer, saver);
 }
 
 }  // namespace lockstep::train

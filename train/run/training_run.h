@@ -15,6 +15,7 @@
 #include "train/report/run_start.h"
 #include "train/report/step_durations.h"
 #include "train/run/checkpoint.h"
+#include "train/run/checkpoint_saver.h"
 #include "train/run/non_finite.h"
 #include "train/run/replicas.h"
 #include "train/run/stop_rule.h"
@@ -33,7 +34,8 @@ struct RunSummary {
   StepDurations step_durations;
   /// Present for runs of several ranks in which backward overlapped communication.
   std::optional<OverlapReport> overlap;
-  bool told_lost_log = false;  ///< metrics.jsonl says that messages were lost
+  bool told_lost_log = false;       ///< metrics.jsonl says that messages were lost
+  std::optional<SaveCounts> saves;  ///< of runs that save beside training
   Evaluation held_out;  ///< over all held-out data; no targets when there is none or it was stopped
   std::optional<std::string> sample;  ///< of a sharded model, where RunOptions asks for it
 };
@@ -114,7 +116,13 @@ class TrainingRun {
   StepReport report_of(const StepResult& step) const;
   /// Evaluates on all ranks. Returns nothing if any rank was asked to stop during it.
   std::optional<EvaluationReport> evaluate(const StepReport& step, bool whole, RunSummary& summary);
+  /// Saves the state, unless the newest checkpoint is of this step already; asynchronously it is
+  /// only begun.
   void checkpoint(RunLog& log, const RunOptions& options);
+  /// What follows once the checkpoint of `step` has its name.
+  void after_save(int64_t step);
+  /// Waits for the save that is under way, if one is. Throws its error.
+  void finish_save(RunLog& log);
   /// Applies `action` to a non-finite step: returns with the trainer ready for its next step, or
   /// throws NonFiniteError.
   void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log,
@@ -140,6 +148,8 @@ class TrainingRun {
   RunMemory memory_;  // constructed before the model: see RunMemory's constructor
   Replicas replicas_;
   Trainer trainer_;
+  std::vector<std::string> save_problems_;  ///< checkpoints that could not be removed
+  CheckpointSaver saver_;                   // its thread uses what is above
   NonFiniteGuard guard_;
   bool can_roll_back_;
   bool logged_buckets_ = false;
@@ -147,7 +157,10 @@ class TrainingRun {
   bool nothing_to_train_ = false;
   std::optional<FileDigest> restored_weights_;  ///< model.safetensors of the checkpoint
   int64_t saved_step_ = -1;                     ///< steps done in the newest checkpoint
+  int64_t saving_step_ = -1;                    ///< the same of the one under way
   double save_seconds_ = 0;                     ///< time that writing the last checkpoint took
+  double stall_seconds_ = -1;  ///< of training, for checkpoints since the last line of metrics
+  SaveCounts save_counts_;
 };
 
 /// Runs the other ranks of a TrainingRun's group: performs the leader's steps and evaluations on

@@ -17,7 +17,6 @@ using OrderedJson = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr std::string_view kModelFormat = "lockstep model";
-constexpr std::string_view kCheckpointFormat = "lockstep checkpoint";
 
 std::string manifest_text(const fs::path& path) {
   return reading([&] { return read_whole_file(path, kMostJsonBytes); });
@@ -39,7 +38,7 @@ FileDigest digest_of_file(const fs::path& path) {
 void write_model_manifest(const fs::path& folder, int64_t step, const FileDigests& files) {
   OrderedJson json;
   json["format"] = kModelFormat;
-  json["format_version"] = kManifestVersion;
+  json["format_version"] = 1;
   json["lockstep_version"] = LOCKSTEP_VERSION;
   json["step"] = step;
   json["files"] = json_of(files);
@@ -59,6 +58,14 @@ FileDigests digests_in(const fs::path& folder) {
   if (there(of_checkpoint)) return read(of_checkpoint, kCheckpointFormat);
   if (there(of_model)) return read(of_model, kModelFormat);
   return {};
+}
+
+std::optional<int64_t> model_step_in(const fs::path& folder) {
+  const fs::path path = folder / kModelManifest;
+  if (!reading([&] { return name_exists(path); })) return std::nullopt;
+  const OrderedJson json = checked_manifest(manifest_text(path), kModelFormat, path.string());
+  const OrderedJson step = json.value("step", OrderedJson());
+  return step.is_number_integer() ? std::optional(step.get<int64_t>()) : std::nullopt;
 }
 
 void check_file(const fs::path& path) {

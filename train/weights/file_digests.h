@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "train/weights/manifest_text.h"
 
@@ -23,6 +24,10 @@ void write_model_manifest(const std::filesystem::path& folder, int64_t step,
 /// if it has none. Throws UnreadableError, NewerVersionError or CheckpointError for a manifest that
 /// is not one.
 FileDigests digests_in(const std::filesystem::path& folder);
+
+/// The step of the finished run whose weights are in `folder`; nothing if there are none with a
+/// manifest. Throws as digests_in.
+std::optional<int64_t> model_step_in(const std::filesystem::path& folder);
 
 /// Compares a file with what the manifest of its folder says, if there is one and names the file.
 /// Throws CheckpointError naming file and tensor if it differs, and as digests_in.

@@ -56,16 +56,21 @@ OrderedJson document_of(std::string_view text) {
   }
 }
 
+/// The newest version of a format that this program reads.
+int64_t newest_version(std::string_view format) {
+  return format == kCheckpointFormat ? kManifestVersion : 1;
+}
+
 /// Throws NewerVersionError if the document says that it is a later version of `format`.
 void check_version(const OrderedJson& json, std::string_view format, std::string_view origin) {
   if (!is_format(json, format)) return;
   const OrderedJson version = json.value("format_version", OrderedJson());
-  if (!version.is_number_integer() || version <= kManifestVersion) return;
+  if (!version.is_number_integer() || version <= newest_version(format)) return;
   const OrderedJson writer = json.value("lockstep_version", OrderedJson());
   throw NewerVersionError(fmt::format(
       "[checkpoint] {}: format version {} is newer than this program's {}. Use the Lockstep that "
       "wrote it, {}.",
-      origin, version.dump(), kManifestVersion,
+      origin, version.dump(), newest_version(format),
       writer.is_string() ? writer.get<std::string>() : "unknown"));
 }
 

@@ -14,8 +14,12 @@ namespace lockstep::train {
 using FileDigests = std::map<std::string, FileDigest>;
 
 /// Manifests are JSON objects with "format", "format_version" and "files", whose last member is the
-/// hash of the text before it.
-inline constexpr int64_t kManifestVersion = 1;
+/// hash of the text before it. Version 2 added checkpoints in shards (shard_index.h); all other
+/// manifests are written as version 1, which earlier programs read.
+inline constexpr int64_t kShardedManifestVersion = 2;
+/// The newest version that is read.
+inline constexpr int64_t kManifestVersion = 2;
+inline constexpr std::string_view kCheckpointFormat = "lockstep checkpoint";
 
 /// Returns `object`, the text of a JSON object printed with indentation 1, with its hash.
 std::string sealed(std::string object);

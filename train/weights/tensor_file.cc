@@ -12,6 +12,7 @@
 #include "train/weights/file_digests.h"
 #include "train/weights/safetensors_reader.h"
 #include "train/weights/tensor_bytes.h"
+#include "train/weights/tensor_ranges.h"
 
 namespace lockstep::train {
 
@@ -104,6 +105,12 @@ FileDigest save_tensors(const std::filesystem::path& path,
 
 void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors) {
   const NoGradGuard no_grad;
+  if (shards_in(path)) {
+    const TensorRanges files = TensorRanges::of_tensors(path, {tensors.begin(), tensors.end()});
+    files.verify();
+    for (size_t i = 0; i < tensors.size(); ++i) files.read_whole(i, tensors[i].tensor);
+    return;
+  }
   const SafetensorsFile file(path);
   check_file(path, file);
   check_fit(path, file.tensors(), tensors);
@@ -118,6 +125,11 @@ void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredP
 
 void check_fits(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors) {
   check_fit(path, SafetensorsReader(path).tensors(), tensors);
+}
+
+void check_fits(const std::filesystem::path& path, const std::vector<TensorSpec>& found,
+                std::span<const nn::StoredParameter> tensors) {
+  check_fit(path, found, tensors);
 }
 
 FileDigest digest_of(const std::filesystem::path& path) {

@@ -34,13 +34,17 @@ FileDigest save_tensors(const std::filesystem::path& path,
                         std::map<std::string, std::string> metadata = {},
                         const std::function<Tensor(size_t)>& values = {});
 
-/// Fills `tensors` from a file that holds exactly them. Throws CheckpointError listing every
+/// Fills `tensors` from a file that holds exactly them, or from the optimizer's state of a
+/// checkpoint in shards, of which `path` is the folder. Throws CheckpointError listing every
 /// missing, unexpected or wrong-shaped tensor, and for a file that differs from what the manifest
 /// of its folder says (file_digests.h); `tensors` are then unchanged.
 void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors);
 
 /// Throws CheckpointError as `load_tensors` does if the file's tensors are not exactly these.
 void check_fits(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors);
+/// The same for `found`, what `path` is known to hold.
+void check_fits(const std::filesystem::path& path, const std::vector<TensorSpec>& found,
+                std::span<const nn::StoredParameter> tensors);
 
 /// Computes the digest of an existing file, of which a piece at a time is in memory. Throws
 /// CheckpointError if it is no safetensors file.

@@ -66,6 +66,12 @@ void each_weight_file(const fs::path& path, const Open& open) {
     open(whole);
     return;
   }
+  LS_CHECK(!is_there(path / ".metadata"), CheckpointError,
+           "[weights] {} is a checkpoint of PyTorch's torch.distributed.checkpoint: expected "
+           "safetensors. Its .metadata and .distcp files are pickles, which run code when they are "
+           "read. Convert it with PyTorch first: dcp_to_torch_save of "
+           "torch.distributed.checkpoint.format_utils, then safetensors.torch.save_file.",
+           path.string());
   LS_CHECK(is_there(index), CheckpointError,
            "[weights] {} holds no weights: expected {} or {} in it.", path.string(),
            whole.filename().string(), index.filename().string());

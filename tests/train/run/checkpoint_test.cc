@@ -46,7 +46,7 @@ class CheckpointTest : public testing::Test {
   /// Gives the manifest a later version, of which nothing else is known.
   static void put_newer_version(const fs::path& path) {
     put_file(path / "checkpoint.json",
-             "{\"format\": \"lockstep checkpoint\", \"format_version\": 2, "
+             "{\"format\": \"lockstep checkpoint\", \"format_version\": 3, "
              "\"lockstep_version\": \"9.9\"}");
   }
 
@@ -384,6 +384,13 @@ TEST_F(CheckpointTest, MetricsBeyondTheFirstCheckpointsStepAreAHistory) {
   put_steps(3);
   EXPECT_TRUE(says(message_of<CheckpointError>([&] { require_no_history(run); }),
                    "one is written every 2 steps"));
+  // Beside training the first one is sure to be written only when the second has begun.
+  put_file(run.config(),
+           config::to_text(tiny_run(folder_, "checkpoint { every_steps: 2 asynchronous: true }")));
+  require_no_history(run);
+  put_file(run.config(),
+           config::to_text(tiny_run(folder_, "checkpoint { every_steps: 1 asynchronous: true }")));
+  EXPECT_THROW(require_no_history(run), CheckpointError);
   put_file(run.config(), config::to_text(tiny_run(folder_, "checkpoint { every_steps: 0 }")));
   require_no_history(run);
 }
@@ -430,9 +437,9 @@ TEST(CheckpointManifest, DeepNestingIsRefused) {
 }
 
 TEST(CheckpointManifest, ANewerFormatNamesTheVersionThatWroteIt) {
-  const std::string text = format_manifest({.format_version = 2, .lockstep_version = "9.9"});
+  const std::string text = format_manifest({.format_version = 3, .lockstep_version = "9.9"});
   const std::string message = message_of<CheckpointError>([&] { parse_manifest(text, "x"); });
-  EXPECT_TRUE(says(message, "format version 2"));
+  EXPECT_TRUE(says(message, "format version 3"));
   EXPECT_TRUE(says(message, "9.9"));
 }
 
