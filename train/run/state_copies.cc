@@ -11,21 +11,23 @@ namespace lockstep::train {
 void StateCopies::begin() {
   next_ = 0;
   left_.clear();
+  leaves_some_ = false;
 }
 
 void StateCopies::add(const Tensor& tensor, bool now) {
   const NoGradGuard no_grad;
-  device_ = tensor.device();
+  if (tensor.device() != kCPU) device_ = tensor.device();
   if (next_ == copies_.size()) copies_.emplace_back();
   Tensor& copy = copies_[next_++];
   const bool fits =
       copy.defined() && copy.dtype() == tensor.dtype() && same(copy.sizes(), tensor.sizes());
   if (!fits) copy = empty_pinned(tensor.sizes(), tensor.dtype(), tensor.device());
   left_.emplace_back();
-  if (now || device_ != kCPU) {
+  if (now || tensor.device() != kCPU) {
     copy_(copy, tensor, /*non_blocking=*/true);
   } else {
     left_.back() = tensor;
+    leaves_some_ = true;
   }
 }
 
@@ -36,8 +38,8 @@ void StateCopies::end() {
 }
 
 double StateCopies::wait_to_change() const {
-  // Later work on the device's stream runs behind the copies.
-  if (device_ != kCPU) return 0;
+  // Later work on the device's stream runs behind the copies there.
+  if (!leaves_some_) return 0;
   const auto start = std::chrono::steady_clock::now();
   may_change_.wait(false);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

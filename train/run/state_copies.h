@@ -19,8 +19,9 @@ class StateCopies {
  public:
   /// Begins copies of a list of tensors: what was copied before is void.
   void begin();
-  /// Copies a tensor, dense. On a device with streams that is queued behind the work of its current
-  /// stream; on the cpu it is left to `finish`, or done `now`.
+  /// Copies a tensor, dense, on the cpu or on the one device of the others. On a device with
+  /// streams that is queued behind the work of its current stream; on the cpu it is left to
+  /// `finish`, or done `now`.
   void add(const Tensor& tensor, bool now);
   /// After the last tensor of a list.
   void end();
@@ -40,7 +41,8 @@ class StateCopies {
   std::vector<Tensor> copies_;
   std::vector<Tensor> left_;  ///< by copy: what it is to be made of, or undefined
   size_t next_ = 0;
-  Device device_ = kCPU;
+  Device device_ = kCPU;  ///< of the tensors that are not on the cpu
+  bool leaves_some_ = false;
   Event arrived_;
   std::atomic<bool> may_change_ = true;
 };

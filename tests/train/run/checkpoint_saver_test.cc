@@ -30,6 +30,7 @@ TEST(CheckpointSaver, BesideTrainingTheSameBytesAreSaved) {
         std::pair("optimizer { clip_grad_norm: 0 optimizer_in_backward: true }", 2),
         std::pair("parallel { strategy: FULL_SHARD }", 3),
         std::pair("device: \"host:0\" parallel { strategy: HYBRID_SHARD shard_size: 2 }", 4),
+        std::pair("device: \"host:0\" parallel { strategy: FULL_SHARD cpu_offload: true }", 2),
         std::pair("device: \"host:0\" optimizer { sgd { momentum: 0.9 } }", 1)}) {
     for (const char* files : {"files: AUTO", "files: WHOLE", "files: SHARDS"}) {
       const std::string config = std::string(kRun) + parallel;
