@@ -87,37 +87,55 @@ TEST(ShardedModel, TrainsAsOneRankDoesWithAllSamples) {
   }
 }
 
+/// The gradients of a step of `leaves` leaves of one backward each, on `ranks` ranks.
+std::vector<std::vector<float>> gradients_of_leaves(int64_t leaves, int ranks,
+                                                    ShardStrategy strategy, int shard_size = 0) {
+  std::vector<std::vector<float>> gradients;
+  all_ranks(ranks, [&](ProcessGroup& group) {
+    SmallNet net;
+    const LeafRange own = leaves_of_rank(leaves, group.rank(), ranks);
+    const auto sharded = fully_shard(net, group,
+                                     {.strategy = strategy,
+                                      .shard_size = shard_size,
+                                      .leaves = own,
+                                      .tree_leaves = leaves,
+                                      .uneven_passes = true});
+    sharded->begin_step();
+    for (int64_t leaf = own.first; leaf < own.end; ++leaf) {
+      sharded->begin_leaf();
+      sharded->expect_last_backward(leaf + 1 == own.end);
+      net.loss(static_cast<int>(leaf)).backward();
+    }
+    int64_t most = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      most = std::max(most, leaves_of_rank(leaves, rank, ranks).size());
+    }
+    for (int64_t i = own.size(); i < most; ++i) sharded->pass_without_samples();
+    sharded->finish();
+    const auto whole = whole_gradients(*sharded);
+    if (group.rank() == 0) gradients = whole;
+  });
+  return gradients;
+}
+
 TEST(ShardedModel, GradientsHaveTheBitsOfOneTreeOfLeaves) {
-  // 4 leaves of one backward each, on 1, 2 and 3 ranks.
-  std::vector<std::vector<std::vector<float>>> seen;
+  const auto expected = gradients_of_leaves(4, 1, ShardStrategy::kFullShard);
   for (const int ranks : {1, 2, 3}) {
     for (const ShardStrategy strategy : kStrategies) {
-      std::vector<std::vector<float>> gradients;
-      all_ranks(ranks, [&](ProcessGroup& group) {
-        SmallNet net;
-        const LeafRange own = leaves_of_rank(4, group.rank(), ranks);
-        const auto sharded = fully_shard(
-            net, group,
-            {.strategy = strategy, .leaves = own, .tree_leaves = 4, .uneven_passes = true});
-        sharded->begin_step();
-        for (int64_t leaf = own.first; leaf < own.end; ++leaf) {
-          sharded->begin_leaf();
-          sharded->expect_last_backward(leaf + 1 == own.end);
-          net.loss(static_cast<int>(leaf)).backward();
-        }
-        int64_t most = 0;
-        for (int rank = 0; rank < ranks; ++rank) {
-          most = std::max(most, leaves_of_rank(4, rank, ranks).size());
-        }
-        for (int64_t i = own.size(); i < most; ++i) sharded->pass_without_samples();
-        sharded->finish();
-        const auto whole = whole_gradients(*sharded);
-        if (group.rank() == 0) gradients = whole;
-      });
-      seen.push_back(gradients);
+      EXPECT_EQ(gradients_of_leaves(4, ranks, strategy), expected);
     }
   }
-  for (const auto& each : seen) EXPECT_EQ(each, seen.front());
+}
+
+TEST(ShardedModel, GradientsOfReplicasHaveTheBitsOfOneTreeOfLeaves) {
+  for (const int64_t leaves : {7, 8, 13}) {
+    const auto expected = gradients_of_leaves(leaves, 1, ShardStrategy::kFullShard);
+    for (const auto& [ranks, size] :
+         {std::pair(4, 2), std::pair(6, 2), std::pair(6, 3), std::pair(3, 1)}) {
+      EXPECT_EQ(gradients_of_leaves(leaves, ranks, ShardStrategy::kHybridShard, size), expected)
+          << leaves << " leaves on " << ranks << " ranks in groups of " << size;
+    }
+  }
 }
 
 TEST(ShardedModel, ReplicasOfShardsTrainAsOneRankDoes) {

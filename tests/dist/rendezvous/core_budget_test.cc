@@ -120,6 +120,12 @@ TEST(CoreList, IsReadAsLinuxWritesIt) {
   EXPECT_EQ(parse_core_list(""), Cores());
 }
 
+TEST(CoreList, RunsOfCoresAreWrittenAsRanges) {
+  EXPECT_EQ(format_core_list({0, 1, 2, 3, 8}), "0-3,8");
+  EXPECT_EQ(format_core_list({5, 7, 8}), "5,7-8");
+  EXPECT_EQ(format_core_list({}), "");
+}
+
 TEST(CoreList, RefusesWhatIsNone) {
   for (const char* text :
        {",", "1,", "a", "-1", "1-", "3-2", "1--2", "65536", "0-99999999999", "1 ,2", "0-3:2"}) {
