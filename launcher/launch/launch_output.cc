@@ -19,8 +19,9 @@ namespace {
 
 constexpr size_t kTailLines = 20;
 constexpr size_t kTailBytes = 16 * 1024;  // kept of each line
-/// Time that equal errors of other ranks have to come.
-constexpr std::chrono::milliseconds kHeldBack(300);
+/// Time that equal errors of other ranks have to come. What is held is shown at the end of the
+/// output anyway: only where a rank hangs does its error come so much later.
+constexpr std::chrono::milliseconds kHeldBack(2000);
 
 bool is_rule(const std::string& text) {
   return text.size() >= 40 && text.find_first_not_of('-') == text.npos;

@@ -127,6 +127,35 @@ TEST(ShardedModel, GradientsHaveTheBitsOfOneTreeOfLeaves) {
   }
 }
 
+TEST(ShardedModel, AFrozenUnitHasNoPartInTheTreeOfLeaves) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    for (const NamedTensor& each : net.blocks[0]->named_parameters()) {
+      each.tensor.set_requires_grad(false);
+    }
+    // A unit with one trained parameter, and units with two.
+    net.blocks[1]->bias.set_requires_grad(false);
+    const LeafRange own = leaves_of_rank(6, group.rank(), 2);
+    const auto sharded = fully_shard(net, group, {.leaves = own, .tree_leaves = 6});
+    sharded->begin_step();
+    for (int64_t leaf = own.first; leaf < own.end; ++leaf) {
+      sharded->begin_leaf();
+      sharded->expect_last_backward(leaf + 1 == own.end);
+      net.loss(static_cast<int>(leaf)).backward();
+    }
+    sharded->finish();
+    const SmallNet alone;
+    for (int leaf = 0; leaf < 6; ++leaf) alone.loss(leaf).backward();
+    const auto gradients = whole_gradients(*sharded);
+    ASSERT_EQ(gradients.size(), sharded->trained_count());
+    ASSERT_EQ(gradients.size(), 5u);  // first, last, a weight, a weight and a bias
+    const std::vector<float> weight = values_of(alone.blocks[1]->weight.grad());
+    for (size_t i = 0; i < weight.size() && group.rank() == 0; ++i) {
+      ASSERT_NEAR(gradients[2][i], weight[i], 1e-5);
+    }
+  });
+}
+
 TEST(ShardedModel, GradientsOfReplicasHaveTheBitsOfOneTreeOfLeaves) {
   for (const int64_t leaves : {7, 8, 13}) {
     const auto expected = gradients_of_leaves(leaves, 1, ShardStrategy::kFullShard);
