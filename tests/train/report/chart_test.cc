@@ -136,6 +136,18 @@ TEST(BrailleChart, ALineFromCornerToCorner) {
   EXPECT_TRUE(says(drawn[6], "1 ⠤⠤⠤ down  0.0000"));
 }
 
+TEST(BrailleChart, TheLastMarkOfTheStepsIsUnderTheLastStep) {
+  Curve curve{"flat", 0, false, {}};
+  for (int i = 0; i <= 40; ++i) curve.points.push_back({double(i), 1.0});
+  const std::vector<std::string> drawn =
+      lines(braille_chart(std::vector{curve}, {.columns = 30, .rows = 4}));
+  const auto columns = std::ranges::count_if(
+      drawn[4], [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; });
+  ASSERT_TRUE(drawn[5].ends_with("40")) << drawn[5];
+  EXPECT_GE(std::ssize(drawn[5]), columns - 1) << drawn[5];
+  EXPECT_LE(std::ssize(drawn[5]), columns + 2) << drawn[5];
+}
+
 TEST(BrailleChart, TheLinesOfOneRunDifferInNameAndStyle) {
   const std::string chart =
       braille_chart(loss_curves(std::string(100, 'n'), 0, falling(30)), {.columns = 40});

@@ -1,5 +1,6 @@
 #include "train/report/overlap_chart.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "tests/train/report/well_formed_xml.h"
+#include "train/report/svg_plot.h"
 
 namespace lockstep::train {
 namespace {
@@ -32,6 +34,16 @@ OverlapTimeline timeline() {
                        .done = 130,
                        .exposed = 30,
                        .cause = "late bucket"}}};
+}
+
+TEST(OverlapChart, NamesOfLanesStandJustLeftOfThePlot) {
+  const std::string chart = overlap_chart(timeline());
+  const std::regex label("<text x=\"([0-9.]+)\"[^>]*text-anchor=\"end\">");
+  std::set<std::string> places;
+  for (std::sregex_iterator at(chart.begin(), chart.end(), label), end; at != end; ++at) {
+    places.insert((*at)[1]);
+  }
+  EXPECT_EQ(places, std::set<std::string>{fmt::format("{:.1f}", SvgPlot::kLeft - 8)});
 }
 
 TEST(OverlapChart, ShowsEachBucketAndWhatExposedIt) {

@@ -41,6 +41,26 @@ class RunLogTest : public testing::Test {
   std::FILE* terminal_;
 };
 
+TEST_F(RunLogTest, EventsHaveWhatWasMeasuredAlsoWhereItIsZero) {
+  const char* const tags[] = {"perf/exposed_comm_ms", "perf/sent_bytes", "perf/mfu"};
+  {
+    RunLog log(directory_, terminal_, {.total_steps = 2});
+    log.record(logged_step(1), std::nullopt);
+  }
+  for (const char* tag : tags)
+    EXPECT_EQ(event_bytes(directory_.path()).find(tag), std::string::npos);
+  {
+    RunLog log(directory_, terminal_, {.total_steps = 2});
+    StepReport report = logged_step(2);
+    report.exposed_comm_ms = 0;
+    report.sent_bytes = 0;
+    report.mfu = 0;
+    log.record(report, std::nullopt);
+  }
+  for (const char* tag : tags)
+    EXPECT_NE(event_bytes(directory_.path()).find(tag), std::string::npos);
+}
+
 TEST_F(RunLogTest, TellsTheTerminalAndBothFiles) {
   RunLog log(directory_, terminal_, {.total_steps = 2});
   for (const int64_t step : {1, 2}) {
