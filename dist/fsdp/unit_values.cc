@@ -136,8 +136,11 @@ bool UnitValues::start_gather(ProcessGroup& group, bool as_they_are) {
   Tensor& arena = casts ? cast_arena_ : arena_;
   const DType dtype = casts ? *options_.gather_dtype : shard_.dtype();
   if (!arena.defined()) arena = empty({layout_.elements()}, {dtype, device});
-  const int64_t vectors_end = layout_.offset(static_cast<uint32_t>(vectors_));
-  if (casts && vectors_ > 0) vector_arena_ = empty({vectors_end}, {shard_.dtype(), device});
+  if (casts && vectors_ > 0) {
+    // The arena up to the first matrix.
+    vector_arena_ =
+        empty({layout_.offset(static_cast<uint32_t>(vectors_))}, {shard_.dtype(), device});
+  }
 
   // Memory belongs to the stream that computes; what comes from the host is queued beside it.
   std::optional<StreamGuard> on_side;
@@ -151,7 +154,7 @@ bool UnitValues::start_gather(ProcessGroup& group, bool as_they_are) {
   gather_ = group.all_gather(arena, own);
   if (vector_arena_.defined()) {
     if (options_.rank == 0) {
-      copy_(vector_arena_, slice(shard_, 0, 0, vectors_end), /*non_blocking=*/true);
+      copy_(vector_arena_, slice(shard_, 0, 0, vector_arena_.numel()), /*non_blocking=*/true);
     }
     vector_gather_ = group.broadcast(vector_arena_, 0);
   }

@@ -40,8 +40,8 @@ struct RunPlan {
   /// Excludes the scratch memory of kernels, which grows with the number of threads and does not
   /// come from the allocator.
   int64_t peak_bytes = 0;
-  /// With parallel.cpu_offload what a rank keeps of parameters, gradients and optimizer state in the
-  /// host's memory. The peak is the device's then, without them.
+  /// With parallel.cpu_offload what a rank keeps of parameters, gradients and optimizer state in
+  /// the host's memory. The peak is the device's then, without them.
   int64_t host_bytes = 0;
   /// Bytes that a rank sends to others in a step, by kind of operation.
   struct Communication {
