@@ -16,7 +16,7 @@ class ClusterConfig;
 /// error; an override is named as "--set cluster.PATH=VALUE".
 ClusterConfig load_cluster(const std::string& file, std::span<const std::string> overrides = {});
 
-/// The same from a text in memory; `name` is used as file name in messages.
+/// Loads a cluster from a text in memory; `name` is used as file name in messages.
 ClusterConfig load_cluster_text(const std::string& text, const std::string& name = "cluster.txtpb");
 
 }  // namespace lockstep::config

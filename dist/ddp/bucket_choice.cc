@@ -10,18 +10,17 @@ namespace lockstep::dist {
 
 namespace {
 
-/// Range of limits that are tried.
-constexpr int64_t kLeast = int64_t{64} << 10;
-constexpr int64_t kMost = int64_t{64} << 20;
-/// Returns the limits to try, ascending: only `wanted` if it is set.
-std::vector<int64_t> candidates(int64_t wanted) {
-  if (wanted > 0) return {wanted};
-  std::vector<int64_t> sizes;
-  for (int64_t size = kLeast; size <= kMost; size *= 2) sizes.push_back(size);
-  return sizes;
-}
+constexpr int64_t kMost = int64_t{64} << 20;  ///< largest limit that is tried
 
 }  // namespace
+
+std::vector<int64_t> candidate_sizes(int64_t wanted, int64_t most) {
+  if (wanted > 0) return {wanted};
+  constexpr int64_t kLeast = int64_t{64} << 10;
+  std::vector<int64_t> sizes;
+  for (int64_t size = kLeast; size <= most; size *= 2) sizes.push_back(size);
+  return sizes;
+}
 
 double end_of_sums(const BucketPlan& plan, std::span<const PlannedParameter> parameters,
                    const GradientTimes& times, const LinkCost& link) {
@@ -44,8 +43,8 @@ BucketLimits choose_limits(std::span<const PlannedParameter> parameters,
                            const LinkCost& link, const BucketLimits& wanted) {
   BucketLimits best;
   double best_end = std::numeric_limits<double>::infinity();
-  for (const int64_t bytes : candidates(wanted.bytes)) {
-    for (const int64_t first : candidates(wanted.first_bytes)) {
+  for (const int64_t bytes : candidate_sizes(wanted.bytes, kMost)) {
+    for (const int64_t first : candidate_sizes(wanted.first_bytes, kMost)) {
       // A size that was not asked for is no larger than the others.
       const BucketLimits limits{
           .first_bytes = wanted.first_bytes > 0 ? first : std::min(first, bytes), .bytes = bytes};

@@ -23,6 +23,10 @@ struct GradientTimes {
 double end_of_sums(const BucketPlan& plan, std::span<const PlannedParameter> parameters,
                    const GradientTimes& times, const LinkCost& link);
 
+/// Returns the bucket sizes to try, ascending: the powers of two from 64 KiB to `most` bytes, or
+/// `wanted` alone if it is above 0.
+std::vector<int64_t> candidate_sizes(int64_t wanted, int64_t most);
+
 /// Returns the limits whose plan ends first by `end_of_sums`. Candidates are all powers of two from
 /// 64 KiB to 64 MiB with a first bucket not larger than the others; the largest wins a tie. A limit
 /// set in `wanted` is kept, and the other may then be any candidate.

@@ -2,6 +2,7 @@
 #include <limits>
 #include <numeric>
 
+#include "dist/ddp/bucket_choice.h"
 #include "dist/simulate/collective_cost.h"
 #include "dist/simulate/simulated_step.h"
 #include "dist/simulate/stragglers.h"
@@ -10,17 +11,9 @@ namespace lockstep::dist {
 
 namespace {
 
-/// Range of limits that are tried: wider than those of a reducer (dist/ddp/bucket_choice.cc), as
-/// links of clusters have more latency for their bandwidth.
-constexpr int64_t kLeast = int64_t{64} << 10;
+/// Largest limit that is tried: more than a reducer's (dist/ddp/bucket_choice.cc), as links of
+/// clusters have more latency for their bandwidth.
 constexpr int64_t kMost = int64_t{1} << 30;
-
-std::vector<int64_t> candidates(int64_t wanted) {
-  if (wanted > 0) return {wanted};
-  std::vector<int64_t> sizes;
-  for (int64_t size = kLeast; size <= kMost; size *= 2) sizes.push_back(size);
-  return sizes;
-}
 
 /// All parameters of the model.
 std::vector<ParameterWork> parameters_of(const StepWork& work) {
@@ -106,7 +99,7 @@ SimulatedStep simulate_copies(const StepWork& work, const Cluster& cluster,
   }
   const Copies copies(work, cluster);
   result.seconds = std::numeric_limits<double>::infinity();
-  for (const int64_t bytes : candidates(wanted.bytes)) {
+  for (const int64_t bytes : candidate_sizes(wanted.bytes, kMost)) {
     // A first bucket that was not asked for is as large as the others or of the usual size.
     for (const int64_t first : {bytes, std::min(bytes, kUsualLimits.first_bytes)}) {
       const BucketLimits limits{.first_bytes = wanted.first_bytes > 0 ? wanted.first_bytes : first,

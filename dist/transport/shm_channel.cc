@@ -53,9 +53,8 @@ ShmChannel::ShmChannel(End out, End in, size_t ring_bytes, std::function<void()>
 // --- what is posted ------------------------------------------------------------------------------
 
 void ShmChannel::send(uint64_t tag, const void* data, size_t bytes, Message& message) {
-  message = {Message::State::kPending, 0, {}};
-  ++pending_;
-  if (is_closed()) return fail(message, error_);
+  messages_.begin(message);
+  if (is_closed()) return messages_.fail(message, error_);
   Transfer* const transfer = pool_.make();
   transfer->id = next_id_++;
   transfer->tag = tag;
@@ -68,13 +67,12 @@ void ShmChannel::send(uint64_t tag, const void* data, size_t bytes, Message& mes
 }
 
 void ShmChannel::receive(uint64_t tag, void* data, size_t bytes, Message& message) {
-  message = {Message::State::kPending, 0, {}};
-  ++pending_;
+  messages_.begin(message);
   if (Transfer* const early = early_.take(tag)) {
     place(early, data, bytes, message);
     return push();
   }
-  if (is_closed()) return fail(message, error_);
+  if (is_closed()) return messages_.fail(message, error_);
   Transfer* const transfer = pool_.make();
   transfer->tag = tag;
   transfer->total = bytes;
@@ -113,32 +111,8 @@ bool ShmChannel::cancel(Message& message) {
   } else {
     return false;
   }
-  --pending_;
-  message.state = Message::State::kIdle;
+  messages_.forget(message);
   return true;
-}
-
-void ShmChannel::end(Message& message, size_t bytes) {
-  message.bytes = bytes;
-  message.state = Message::State::kDone;
-  --pending_;
-  ended_ = true;
-}
-
-void ShmChannel::fail(Message& message, std::string error) {
-  message.error = std::move(error);
-  message.state = Message::State::kFailed;
-  --pending_;
-  ended_ = true;
-}
-
-void ShmChannel::fail_and_drop(Transfer* transfer, const std::string& error) {
-  if (transfer->message != nullptr) fail(*transfer->message, error);
-  pool_.drop(transfer);
-}
-
-void ShmChannel::fail_all(TransferQueue& queue, const std::string& error) {
-  while (Transfer* const transfer = queue.pop()) fail_and_drop(transfer, error);
 }
 
 bool ShmChannel::progress() {
@@ -146,31 +120,33 @@ bool ShmChannel::progress() {
     pull();
     push();
   }
-  return std::exchange(ended_, false);
+  return messages_.take_ended();
 }
 
 void ShmChannel::close(const std::string& error) {
   if (is_closed()) return;
   while (in_.available() > 0) pull();
   error_ = error;
-  fail_all(waiting_, error);
-  fail_all(announced_, error);
-  fail_all(granted_, error);
-  fail_all(arriving_, error);
-  fail_all(control_, error);
-  if (sending_ != nullptr) fail_and_drop(std::exchange(sending_, nullptr), error);
-  if (receiving_ != nullptr && !receiving_->early) fail_and_drop(receiving_, error);
+  messages_.fail_all(pool_, waiting_, error);
+  messages_.fail_all(pool_, announced_, error);
+  messages_.fail_all(pool_, granted_, error);
+  messages_.fail_all(pool_, arriving_, error);
+  messages_.fail_all(pool_, control_, error);
+  if (sending_ != nullptr) messages_.fail_and_drop(pool_, std::exchange(sending_, nullptr), error);
+  if (receiving_ != nullptr && !receiving_->early)
+    messages_.fail_and_drop(pool_, receiving_, error);
   receiving_ = nullptr;
   const auto any = [](const Transfer&) { return true; };
-  while (Transfer* const transfer = posted_.take_if(any)) fail_and_drop(transfer, error);
+  while (Transfer* const transfer = posted_.take_if(any))
+    messages_.fail_and_drop(pool_, transfer, error);
   const auto incomplete = [](const Transfer& transfer) { return transfer.moved < transfer.total; };
   while (Transfer* const transfer = early_.take_if(incomplete)) pool_.drop(transfer);
   needs_ = 0;
 }
 
 bool ShmChannel::is_ready() noexcept {
-  if (is_closed()) return ended_;
-  if (ended_ || in_.available() > 0) return true;
+  if (is_closed()) return messages_.has_ended();
+  if (messages_.has_ended() || in_.available() > 0) return true;
   if (needs_ > 0) return out_.room(needs_) >= needs_;
   return !control_.empty() || sending_ != nullptr || !granted_.empty() || !waiting_.empty();
 }
@@ -235,7 +211,7 @@ bool ShmChannel::push_chunk() {
   transfer.moved += bytes;
   if (bytes >= kLeastChunk) publish();
   if (transfer.moved == transfer.total) {
-    end(*transfer.message, transfer.total);
+    messages_.end(*transfer.message, transfer.total);
     pool_.drop(std::exchange(sending_, nullptr));
   }
   return true;
@@ -347,7 +323,7 @@ void ShmChannel::take_abandoned(uint64_t id) {
   }
   LS_ASSERT(transfer != nullptr);
   if (transfer->early && !transfer->announced) count_placed(transfer->total);
-  fail_and_drop(transfer, "its sender has given it up");
+  messages_.fail_and_drop(pool_, transfer, "its sender has given it up");
 }
 
 /// Matches a message that was sent, or announced, with a receive.
@@ -356,7 +332,8 @@ void ShmChannel::place(Transfer* transfer, void* data, size_t room, Message& mes
   if (!transfer->announced) count_placed(transfer->total);
   if (transfer->total > room) {
     message.bytes = transfer->total;
-    fail(message, fmt::format("{} bytes were sent where {} were expected", transfer->total, room));
+    messages_.fail(message,
+                   fmt::format("{} bytes were sent where {} were expected", transfer->total, room));
   } else {
     transfer->data = static_cast<std::byte*>(data);
     transfer->message = &message;
@@ -372,7 +349,7 @@ void ShmChannel::place(Transfer* transfer, void* data, size_t room, Message& mes
 }
 
 void ShmChannel::arrived(Transfer* transfer) {
-  if (transfer->message != nullptr) end(*transfer->message, transfer->total);
+  if (transfer->message != nullptr) messages_.end(*transfer->message, transfer->total);
   pool_.drop(transfer);
 }
 

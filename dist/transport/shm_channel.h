@@ -57,7 +57,7 @@ class ShmChannel {
   void before_sleep() noexcept;
   void after_sleep() noexcept;
   /// Whether no message is pending.
-  bool is_idle() const noexcept { return pending_ == 0; }
+  bool is_idle() const noexcept { return messages_.pending() == 0; }
 
  private:
   struct Record;
@@ -83,11 +83,6 @@ class ShmChannel {
   void arrived(Transfer* transfer);
   void count_placed(uint64_t bytes) noexcept;
 
-  void end(Message& message, size_t bytes);
-  void fail(Message& message, std::string error);
-  void fail_and_drop(Transfer* transfer, const std::string& error);
-  void fail_all(TransferQueue& queue, const std::string& error);
-
   RingWriter out_;
   RingReader in_;
   ShmLink& out_link_;
@@ -95,8 +90,7 @@ class ShmChannel {
   std::function<void()> ring_peer_;
   TransferPool pool_;
   std::string error_;  ///< why it is closed
-  int pending_ = 0;
-  bool ended_ = false;  ///< a message has ended since the last `progress`
+  ChannelMessages messages_;
 
   uint64_t next_id_ = 0;
   uint64_t eager_bytes_ = 0;  ///< total bytes of messages sent eagerly

@@ -63,9 +63,8 @@ TcpChannel::~TcpChannel() = default;
 // --- what is posted ------------------------------------------------------------------------------
 
 void TcpChannel::send(uint64_t tag, const void* data, size_t bytes, Message& message) {
-  message = {Message::State::kPending, 0, {}};
-  ++pending_;
-  if (is_closed()) return fail(message, error_);
+  messages_.begin(message);
+  if (is_closed()) return messages_.fail(message, error_);
   Transfer* const transfer = pool_.make();
   transfer->id = next_id_++;
   transfer->tag = tag;
@@ -76,10 +75,9 @@ void TcpChannel::send(uint64_t tag, const void* data, size_t bytes, Message& mes
 }
 
 void TcpChannel::receive(uint64_t tag, void* data, size_t bytes, Message& message) {
-  message = {Message::State::kPending, 0, {}};
-  ++pending_;
+  messages_.begin(message);
   if (Transfer* const early = early_.take(tag)) return place(early, data, bytes, message);
-  if (is_closed()) return fail(message, error_);
+  if (is_closed()) return messages_.fail(message, error_);
   Transfer* const transfer = pool_.make();
   transfer->tag = tag;
   transfer->total = bytes;
@@ -126,33 +124,8 @@ bool TcpChannel::cancel(Message& message) {
   } else {
     return false;
   }
-  --pending_;
-  message.state = Message::State::kIdle;
+  messages_.forget(message);
   return true;
-}
-
-void TcpChannel::end(Message& message, size_t bytes) {
-  message.bytes = bytes;
-  message.state = Message::State::kDone;
-  --pending_;
-  ended_ = true;
-  ended_bytes_ += bytes;
-}
-
-void TcpChannel::fail(Message& message, std::string error) {
-  message.error = std::move(error);
-  message.state = Message::State::kFailed;
-  --pending_;
-  ended_ = true;
-}
-
-void TcpChannel::fail_and_drop(Transfer* transfer, const std::string& error) {
-  if (transfer->message != nullptr) fail(*transfer->message, error);
-  pool_.drop(transfer);
-}
-
-void TcpChannel::fail_all(TransferQueue& queue, const std::string& error) {
-  while (Transfer* const transfer = queue.pop()) fail_and_drop(transfer, error);
 }
 
 void TcpChannel::close(const std::string& error) {
@@ -160,17 +133,19 @@ void TcpChannel::close(const std::string& error) {
   error_ = error;
   for (; out_count_ > 0; --out_count_, out_first_ = (out_first_ + 1) % kBatch) {
     Transfer* const transfer = std::exchange(out_[out_first_].transfer, nullptr);
-    if (transfer != nullptr) fail_and_drop(transfer, error);
+    if (transfer != nullptr) messages_.fail_and_drop(pool_, transfer, error);
   }
-  fail_all(waiting_, error);
-  fail_all(announced_, error);
-  fail_all(granted_, error);
-  fail_all(arriving_, error);
-  fail_all(control_, error);
-  if (receiving_ != nullptr && !receiving_->early) fail_and_drop(receiving_, error);
+  messages_.fail_all(pool_, waiting_, error);
+  messages_.fail_all(pool_, announced_, error);
+  messages_.fail_all(pool_, granted_, error);
+  messages_.fail_all(pool_, arriving_, error);
+  messages_.fail_all(pool_, control_, error);
+  if (receiving_ != nullptr && !receiving_->early)
+    messages_.fail_and_drop(pool_, receiving_, error);
   receiving_ = nullptr;
   const auto any = [](const Transfer&) { return true; };
-  while (Transfer* const transfer = posted_.take_if(any)) fail_and_drop(transfer, error);
+  while (Transfer* const transfer = posted_.take_if(any))
+    messages_.fail_and_drop(pool_, transfer, error);
   const auto incomplete = [](const Transfer& transfer) { return transfer.moved < transfer.total; };
   while (Transfer* const transfer = early_.take_if(incomplete)) pool_.drop(transfer);
   blocked_ = false;
@@ -178,8 +153,8 @@ void TcpChannel::close(const std::string& error) {
 }
 
 size_t TcpChannel::take_ended(bool& ended) noexcept {
-  ended |= std::exchange(ended_, false);
-  return std::exchange(ended_bytes_, 0);
+  ended |= messages_.take_ended();
+  return messages_.take_ended_bytes();
 }
 
 // --- the sending side ----------------------------------------------------------------------------
@@ -288,7 +263,7 @@ void TcpChannel::sent(size_t bytes) {
     bytes -= moved;
     if (one.sent < whole) return;
     if (Transfer* const transfer = std::exchange(one.transfer, nullptr)) {
-      if (transfer->message != nullptr) end(*transfer->message, transfer->total);
+      if (transfer->message != nullptr) messages_.end(*transfer->message, transfer->total);
       pool_.drop(transfer);
     }
     out_first_ = (out_first_ + 1) % kBatch;
@@ -457,7 +432,7 @@ void TcpChannel::take_abandoned(uint64_t id) {
   const auto is_it = [id](const Transfer& transfer) { return transfer.id == id; };
   Transfer* transfer = arriving_.take(is_it);
   if (transfer == nullptr) transfer = early_.take_if(is_it);
-  if (transfer != nullptr) fail_and_drop(transfer, "its sender has given it up");
+  if (transfer != nullptr) messages_.fail_and_drop(pool_, transfer, "its sender has given it up");
 }
 
 /// Matches a message that was sent, or announced, with a receive.
@@ -466,7 +441,8 @@ void TcpChannel::place(Transfer* transfer, void* data, size_t room, Message& mes
   if (!transfer->announced) placed_ += transfer->total;
   if (transfer->total > room) {
     message.bytes = transfer->total;
-    fail(message, fmt::format("{} bytes were sent where {} were expected", transfer->total, room));
+    messages_.fail(message,
+                   fmt::format("{} bytes were sent where {} were expected", transfer->total, room));
   } else {
     transfer->data = static_cast<std::byte*>(data);
     transfer->message = &message;
@@ -483,7 +459,7 @@ void TcpChannel::place(Transfer* transfer, void* data, size_t room, Message& mes
 }
 
 void TcpChannel::arrived(Transfer* transfer) {
-  if (transfer->message != nullptr) end(*transfer->message, transfer->total);
+  if (transfer->message != nullptr) messages_.end(*transfer->message, transfer->total);
   pool_.drop(transfer);
 }
 

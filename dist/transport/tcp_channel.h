@@ -55,7 +55,7 @@ class TcpChannel {
   /// Whether `push` has something to send. If `is_blocked`, the system did not accept it last time.
   bool has_unsent() const noexcept;
   bool is_blocked() const noexcept { return blocked_; }
-  int pending() const noexcept { return pending_; }
+  int pending() const noexcept { return messages_.pending(); }
   int fd() const noexcept { return socket_.get(); }
 
  private:
@@ -82,18 +82,11 @@ class TcpChannel {
   void place(Transfer* transfer, void* data, size_t room, Message& message);
   void arrived(Transfer* transfer);
 
-  void end(Message& message, size_t bytes);
-  void fail(Message& message, std::string error);
-  void fail_and_drop(Transfer* transfer, const std::string& error);
-  void fail_all(TransferQueue& queue, const std::string& error);
-
   Descriptor socket_;
   TransferPool pool_;
   std::string error_;  ///< why it is closed
   std::string end_of_peer_;
-  int pending_ = 0;
-  bool ended_ = false;
-  size_t ended_bytes_ = 0;
+  ChannelMessages messages_;
 
   uint64_t next_id_ = 0;
   uint64_t eager_bytes_ = 0;   ///< total bytes of messages sent eagerly

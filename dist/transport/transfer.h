@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -110,6 +111,35 @@ class TransferPool {
   std::array<std::vector<SpareBuffer>, 64> buffers_;
   std::vector<std::unique_ptr<Transfer>> all_;
   std::vector<Transfer*> free_;
+};
+
+/// The messages of a channel from their posting to their end. Not thread-safe.
+class ChannelMessages {
+ public:
+  /// Counts a message that is posted.
+  void begin(Message& message) {
+    message = {Message::State::kPending, 0, {}};
+    ++pending_;
+  }
+  void end(Message& message, size_t bytes);
+  void fail(Message& message, std::string error);
+  /// For a message that was taken back: it is no longer counted.
+  void forget(Message& message);
+  /// Fails a transfer's message, if it has one, and gives the transfer back to `pool`.
+  void fail_and_drop(TransferPool& pool, Transfer* transfer, const std::string& error);
+  void fail_all(TransferPool& pool, TransferQueue& queue, const std::string& error);
+
+  int pending() const noexcept { return pending_; }
+  /// Whether a message has ended since the last `take_ended`.
+  bool has_ended() const noexcept { return ended_; }
+  bool take_ended() noexcept { return std::exchange(ended_, false); }
+  /// Bytes of the messages that have ended well since the last call.
+  size_t take_ended_bytes() noexcept { return std::exchange(ended_bytes_, 0); }
+
+ private:
+  int pending_ = 0;
+  bool ended_ = false;
+  size_t ended_bytes_ = 0;
 };
 
 }  // namespace lockstep::dist

@@ -21,7 +21,7 @@ void export_model(Task& task, const RunDirectory& directory, int64_t step,
 /// UnreadableError or NewerVersionError if that cannot be told.
 bool holds_model(const RunDirectory& directory, const FileDigest& weights);
 
-/// The same for the model after `step`, whatever its weights: for checkpoints in shards, whose
+/// Answers that for the model after `step`, whatever its weights: for checkpoints in shards, whose
 /// manifests have no hashes of whole tensors.
 bool holds_model(const RunDirectory& directory, int64_t step);
 

@@ -42,7 +42,7 @@ void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredP
 
 /// Throws CheckpointError as `load_tensors` does if the file's tensors are not exactly these.
 void check_fits(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors);
-/// The same for `found`, what `path` is known to hold.
+/// Checks `found` instead, what `path` is known to hold.
 void check_fits(const std::filesystem::path& path, const std::vector<TensorSpec>& found,
                 std::span<const nn::StoredParameter> tensors);
 
