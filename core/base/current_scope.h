@@ -40,7 +40,8 @@ inline std::string_view current_module() noexcept { return detail::thread_scope.
 /// While alive, attributes allocations of this thread to `op`.
 class OperatorScope {
  public:
-  explicit OperatorScope(const OperatorName& op) noexcept : op_(detail::thread_scope.op, &op) {}
+  [[nodiscard]] explicit OperatorScope(const OperatorName& op) noexcept
+      : op_(detail::thread_scope.op, &op) {}
 
  private:
   ScopedValue<const OperatorName*> op_;
@@ -49,7 +50,7 @@ class OperatorScope {
 /// While alive, marks this thread as running the module at `path`, which must outlive the scope.
 class ModuleScope {
  public:
-  explicit ModuleScope(std::string_view path) noexcept
+  [[nodiscard]] explicit ModuleScope(std::string_view path) noexcept
       : module_(detail::thread_scope.module, path) {}
 
  private:

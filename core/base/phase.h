@@ -24,7 +24,7 @@ inline Phase current_phase() noexcept { return detail::thread_phase; }
 /// it. For statistics only: it does not affect any computation.
 class PhaseGuard {
  public:
-  explicit PhaseGuard(Phase phase) noexcept : phase_(detail::thread_phase, phase) {}
+  [[nodiscard]] explicit PhaseGuard(Phase phase) noexcept : phase_(detail::thread_phase, phase) {}
 
  private:
   ScopedValue<Phase> phase_;

@@ -40,9 +40,9 @@ void refuse_thread(const char* name, int error) {
   throw OutOfMemoryError(fmt::format(
       "[threads] the thread {} cannot start: {}. Limits that may be the reason: processes of "
       "the user (ulimit -u) {}, of the control group (pids.max) {}, address space in bytes (ulimit "
-      "-v) {}. Raise them, or use fewer threads, streams or ranks.",
+      "-v) {}, data in bytes (ulimit -d) {}. Raise them, or use fewer threads, streams or ranks.",
       name, std::generic_category().message(error), soft_limit(RLIMIT_NPROC), group_limit(),
-      soft_limit(RLIMIT_AS)));
+      soft_limit(RLIMIT_AS), soft_limit(RLIMIT_DATA)));
 }
 
 void ServiceThread::start(const char* name, std::function<void()> body) {

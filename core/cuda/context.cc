@@ -14,6 +14,12 @@ Context::~Context() {
   if (context_ != nullptr && !lost_in_fork()) (void)driver_.cuDevicePrimaryCtxRelease(device_);
 }
 
+int Context::attribute(CUdevice_attribute which) const {
+  int value = 0;
+  LS_CUDA(driver_, cuDeviceGetAttribute, &value, which, device_);
+  return value;
+}
+
 CUcontext Context::get() {
   LS_CHECK(!lost_in_fork(), DeviceError, "[cuda] {}.", kForked);
   CUcontext context = context_.load(std::memory_order_acquire);

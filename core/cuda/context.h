@@ -19,6 +19,8 @@ class Context {
   const Driver& driver() const noexcept { return driver_; }
   CUdevice device() const noexcept { return device_; }
   int index() const noexcept { return index_; }
+  /// Throws DeviceError.
+  int attribute(CUdevice_attribute which) const;
   /// Returns the context; the first call creates it, which takes some 100 ms. Throws DeviceError.
   CUcontext get();
   /// Whether this process was forked after the context object was made: the driver must not be
@@ -40,7 +42,7 @@ class Context {
 class ContextGuard {
  public:
   /// Throws DeviceError.
-  explicit ContextGuard(Context& context);
+  [[nodiscard]] explicit ContextGuard(Context& context);
   ~ContextGuard();
   ContextGuard(const ContextGuard&) = delete;
   ContextGuard& operator=(const ContextGuard&) = delete;

@@ -25,10 +25,7 @@ void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address);
 
 Memory::Memory(Context& context) : context_(context), driver_(context.driver()) {
   LS_CUDA(driver_, cuDeviceTotalMem, &total_, context_.device());
-  int has_granules = 0;
-  LS_CUDA(driver_, cuDeviceGetAttribute, &has_granules,
-          CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, context_.device());
-  if (has_granules == 0) return;
+  if (context_.attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0) return;
   properties_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties_.location = {CU_MEM_LOCATION_TYPE_DEVICE, context_.device()};
   LS_CUDA(driver_, cuMemGetAllocationGranularity, &granularity_, &properties_,

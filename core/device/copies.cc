@@ -6,6 +6,7 @@
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
 #include "core/base/log_text.h"
+#include "core/base/spans/span.h"
 
 namespace lockstep {
 
@@ -28,6 +29,7 @@ CopyCount hidden_copies() {
 void count_hidden_copy(std::string_view op, const Tensor& tensor, std::string_view why) {
   g_copies.fetch_add(1, std::memory_order_relaxed);
   g_bytes.fetch_add(static_cast<int64_t>(tensor.nbytes()), std::memory_order_relaxed);
+  record_moment(SpanKind::kCopy, "hidden copy", 0, static_cast<int64_t>(tensor.nbytes()), why);
   if (warns_of_copies()) {
     write_log(stderr, fmt::format("copy: [{}] {}, {} bytes: {}\n", op, to_string(tensor),
                                   tensor.nbytes(), why));

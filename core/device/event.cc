@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/spans/span.h"
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 
@@ -78,6 +79,7 @@ bool Event::query() const {
 void Event::synchronize() const {
   if (native_ == nullptr || !recorded_) return;
   const EventDone done{native_};
+  const Span span(SpanKind::kWait, "wait for an event");
   require_runtime(stream_.device).synchronize(native_);
 }
 

@@ -18,7 +18,8 @@ inline Stream kernel_stream() noexcept { return current_stream(detail::thread_ke
 /// While alive, kernels that this thread calls run on `device`.
 class KernelScope {
  public:
-  explicit KernelScope(Device device) noexcept : device_(detail::thread_kernel_device, device) {}
+  [[nodiscard]] explicit KernelScope(Device device) noexcept
+      : device_(detail::thread_kernel_device, device) {}
 
  private:
   ScopedValue<Device> device_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/spans/span.h"
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/tensor/allocator.h"
@@ -49,6 +50,7 @@ struct DeviceDone {
 void Stream::synchronize() const {
   if (DeviceRuntime* const runtime = runtime_of(*this)) {
     const StreamDone done{*this};
+    const Span span(SpanKind::kWait, "wait for a stream");
     runtime->synchronize(*this);
   }
 }

@@ -6,6 +6,7 @@
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
 #include "core/base/log_text.h"
+#include "core/base/spans/span.h"
 #include "core/device/active_capture.h"
 #include "core/device/device_runtime.h"
 
@@ -34,6 +35,7 @@ void wait_hidden(std::string_view op, const Stream& stream, std::string_view why
   if (find_runtime(stream.device) == nullptr) return;
   require_no_capture(op, why);
   count_hidden_wait(op, stream, why);
+  const Span span(SpanKind::kWait, "hidden wait", 0, 0, why);
   stream.synchronize();
 }
 

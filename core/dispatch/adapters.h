@@ -134,9 +134,13 @@ struct SignatureAdapters<R(A...)> {
   static R observed(const Operator& op, KeySet keys, A... arguments) {
     const KeySet below = keys & KeySet::below(Key::kObserver);
     if (below.empty()) op.throw_missing(below);
-    const ObservedCall call(op, below);
-    return reinterpret_cast<Entry>(op.entry(below.highest()))(op, below,
-                                                              static_cast<A>(arguments)...);
+    std::array<Value, sizeof...(A)> values{Value(arguments)...};
+    Stack stack(values);
+    {
+      const ObservedCall call(op, below, stack);
+      op.redispatch_boxed(below, stack);
+    }
+    return detail::PopResult<R>::get(stack, op);
   }
 
   static R traced(const Operator& op, KeySet keys, A... arguments) {

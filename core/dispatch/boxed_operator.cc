@@ -28,7 +28,7 @@ void body(const Operator& op, KeySet keys, Stack& stack) {
 void observed(const Operator& op, KeySet keys, Stack& stack) {
   const KeySet below = keys & KeySet::below(Key::kObserver);
   if (below.empty()) op.throw_missing(below);
-  const ObservedCall call(op, below);
+  const ObservedCall call(op, below, stack);
   reinterpret_cast<BoxedKernel>(op.entry(below.highest()))(op, below, stack);
 }
 

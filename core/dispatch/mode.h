@@ -32,8 +32,8 @@ class DispatchMode {
 /// like scopes.
 class ModeGuard {
  public:
-  explicit ModeGuard(FunctionMode& mode) noexcept;
-  explicit ModeGuard(DispatchMode& mode) noexcept;
+  [[nodiscard]] explicit ModeGuard(FunctionMode& mode) noexcept;
+  [[nodiscard]] explicit ModeGuard(DispatchMode& mode) noexcept;
   ~ModeGuard();
   ModeGuard(const ModeGuard&) = delete;
   ModeGuard& operator=(const ModeGuard&) = delete;

@@ -24,24 +24,24 @@ ObserverGuard::~ObserverGuard() {
 const ObserverGuard* innermost_observer() noexcept { return t_innermost; }
 void set_innermost_observer(const ObserverGuard* innermost) noexcept { t_innermost = innermost; }
 
-ObservedCall::ObservedCall(const Operator& op, KeySet keys) : op_(op), from_(t_innermost) {
+ObservedCall::ObservedCall(const Operator& op, KeySet keys, const Stack& call)
+    : op_(op), call_(call), from_(t_innermost) {
   for (const ObserverGuard* guard = from_; guard != nullptr; guard = guard->outer_) {
     try {
-      guard->observer_.enter(op, keys);
+      guard->observer_.enter(op, keys, call);
     } catch (...) {  // call `exit` of the observers that were entered
-      leave(from_, guard, op);
+      leave(from_, guard);
       throw;
     }
   }
 }
 
-ObservedCall::~ObservedCall() { leave(from_, nullptr, op_); }
+ObservedCall::~ObservedCall() { leave(from_, nullptr); }
 
-void ObservedCall::leave(const ObserverGuard* from, const ObserverGuard* until,
-                         const Operator& op) {
+void ObservedCall::leave(const ObserverGuard* from, const ObserverGuard* until) const {
   if (from == until) return;
-  leave(from->outer_, until, op);
-  from->observer_.exit(op);
+  leave(from->outer_, until);
+  from->observer_.exit(op_, call_);
 }
 
 }  // namespace lockstep

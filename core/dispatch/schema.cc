@@ -183,6 +183,10 @@ class Parser {
     skip_space();
     if (full.type.list && take('[')) {
       Dims list;
+      if (full.type.base == BaseType::kTensor) {
+        expect(']');
+        return Value(TensorList()).own();
+      }
       if (!take(']')) {
         do list.push_back(number());
         while (take(','));

@@ -26,7 +26,7 @@ struct ThreadState {
 /// Gives the calling thread `state`; the destructor restores the previous one.
 class ThreadStateGuard {
  public:
-  explicit ThreadStateGuard(const ThreadState& state) noexcept;
+  [[nodiscard]] explicit ThreadStateGuard(const ThreadState& state) noexcept;
   ~ThreadStateGuard();
   ThreadStateGuard(const ThreadStateGuard&) = delete;
   ThreadStateGuard& operator=(const ThreadStateGuard&) = delete;

@@ -20,6 +20,7 @@ struct InputMeta {
   DType dtype = DType::kF32;
   Device device;
   bool defined = false;
+  bool has_edge = false;  ///< its gradient goes somewhere
 
   InputMeta() noexcept {}  // if defaulted, `InputMeta()` would zero the inline arrays of Dims first
 };
@@ -57,7 +58,10 @@ class VjpContext {
   IntList sizes(size_t i) const { return inputs_[i].sizes; }
   size_t input_count() const { return inputs_.size(); }
   /// Whether the i-th tensor argument's gradient is wanted.
-  bool needs(size_t i) const { return i < inputs_.size() && ((needs_ >> i) & 1) != 0; }
+  bool needs(size_t i) const {
+    if (i >= inputs_.size()) return false;
+    return i < 64 ? ((needs_ >> i) & 1) != 0 : inputs_[i].has_edge;
+  }
   /// Where the i-th gradient should be written (`mm_out`); undefined: allocate it. If the
   /// derivative ignores it, the gradient is copied there, which counts as a hidden copy.
   Tensor destination(size_t i) const {

@@ -52,6 +52,7 @@ struct CachingAllocator::State {
     kWatchPolling = 4,  ///< stream_reuse = kPoll
     kWatchPools = 8,    ///< a released pool still has blocks
     kWatchPlans = 16,
+    kWatchSpans = 32,  ///< requests and frees are moments of a profile
   };
 
   State(CachingAllocator& owner, Device device, DeviceMemory& memory, AllocatorOptions options);

@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
 #include "core/base/mutex.h"
+#include "core/base/spans/span.h"
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/device/waits.h"
@@ -200,7 +201,11 @@ Block CachingAllocator::State::allocate_slowly(Heap& heap, size_t bytes) {
   chunk->watched = ticket.index >= 0 || chunk->stack != nullptr;
   if ((watch & kWatchHistory) != 0) history.lend(*chunk, heap.stream);
   const void* const address = reinterpret_cast<void*>(chunk->address);
+  const auto allocated = static_cast<int64_t>(chunk->size);
   lock.unlock();
+  if ((watch & kWatchSpans) != 0) {
+    record_moment(SpanKind::kMemory, "allocate", reinterpret_cast<uintptr_t>(address), allocated);
+  }
   if (stream_sanitizer::enabled() && !addressless) {
     stream_sanitizer::on_allocate(heap.stream, address, block.bytes);
   }
@@ -236,9 +241,14 @@ void CachingAllocator::free(const Block& block) noexcept {
 // Not analysed: `lock` is the lock of the heap, which the analysis does not know.
 void CachingAllocator::State::free_slowly(Heap& heap, Chunk* chunk,
                                           HeapLock& lock) noexcept LS_NO_THREAD_SAFETY_ANALYSIS {
-  const bool recorded = (watches.load(std::memory_order_relaxed) & kWatchHistory) != 0;
+  const uint32_t watch = watches.load(std::memory_order_relaxed);
+  const bool recorded = (watch & kWatchHistory) != 0;
   const uintptr_t address = chunk->address;
   const size_t size = chunk->size;
+  // Before the block can be given to another thread, whose record must be later.
+  if ((watch & kWatchSpans) != 0) {
+    record_moment(SpanKind::kMemory, "free", address, -static_cast<int64_t>(size));
+  }
   if (recorded) history.give_back(*chunk, heap.stream);
   heap.counts.remove(size, chunk->requested, chunk->small);
   publish_if_due(heap);

@@ -110,6 +110,9 @@ class CachingAllocator final : public Allocator {
   MemorySnapshot snapshot() const;
   /// Keeps the last `entries` events, with call stacks if `stacks`; 0 switches it off.
   void record_memory_history(size_t entries, bool stacks = true);
+  /// Makes requests and frees moments of a running profile (core/base/spans/span.h), of kind
+  /// kMemory: their bytes are those that allocated_bytes changes by, their number is the address.
+  void record_spans(bool on);
   /// Adds an entry with this label to the history.
   void note(const std::string& label);
   /// The blocks that were live when allocated bytes were at their peak, by operator and module;
@@ -138,7 +141,7 @@ class CachingAllocator final : public Allocator {
 /// While alive, this thread's requests on the allocator's device are served from `pool`.
 class PoolGuard {
  public:
-  PoolGuard(CachingAllocator& allocator, PoolId pool);
+  [[nodiscard]] PoolGuard(CachingAllocator& allocator, PoolId pool);
 
  private:
   ScopedValue<std::pair<CachingAllocator*, PoolId>> pool_;

@@ -11,7 +11,8 @@ namespace lockstep {
 /// While alive, the thread takes part in `capture` and allocates from its pool. No effect if null.
 class CaptureScope {
  public:
-  explicit CaptureScope(const ActiveCapture* capture) : capture_(detail::thread_capture, capture) {
+  [[nodiscard]] explicit CaptureScope(const ActiveCapture* capture)
+      : capture_(detail::thread_capture, capture) {
     if (capture != nullptr && capture != capture_.outer()) {
       pool_.emplace(*capture->allocator, capture->pool);
     }

@@ -92,7 +92,6 @@ struct Chunk {
 
   uintptr_t end() const noexcept { return address + size; }
   static constexpr uint64_t kLoan = uint64_t{1} << 32;
-  uint32_t index() const noexcept { return static_cast<uint32_t>(handle); }
   bool is_whole_segment() const noexcept { return previous == nullptr && next == nullptr; }
 };
 

@@ -119,16 +119,6 @@ void DeviceCounts::fill(DeviceMemoryStats& stats) const {
   stats.segment = {segments_.all, segments_.small_pool, segments_.large_pool};
 }
 
-int64_t DeviceCounts::current(Quantity quantity) const {
-  const MutexLock guard(lock_);
-  return current_[2][static_cast<size_t>(quantity)];
-}
-
-int64_t DeviceCounts::peak(Quantity quantity) const {
-  const MutexLock guard(lock_);
-  return peak_[2][static_cast<size_t>(quantity)];
-}
-
 int64_t DeviceCounts::reserved() const {
   const MutexLock guard(lock_);
   return reserved_.all.current;

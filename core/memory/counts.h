@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// Counters of blocks that are kept for each pool.
-enum class Quantity : uint8_t { kBlocks, kBytes, kRequested, kActiveBlocks, kActiveBytes };
+/// Number of counters of blocks that are kept for each pool: blocks, bytes, requested bytes, active
+/// blocks, active bytes, in this order.
 inline constexpr size_t kQuantities = 5;
 /// Number of pool kinds: small, large, and both together.
 inline constexpr size_t kPoolKinds = 3;
@@ -111,8 +111,6 @@ class DeviceCounts {
   void add_segments(int64_t count, bool small);
   /// Fills the counters into `stats`, as of the last publications.
   void fill(DeviceMemoryStats& stats) const;
-  int64_t current(Quantity quantity) const;
-  int64_t peak(Quantity quantity) const;
   int64_t reserved() const;
   void reset_peaks();
   void lock() LS_ACQUIRE(lock_) { lock_.lock(); }

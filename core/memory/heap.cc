@@ -263,20 +263,18 @@ std::vector<Chunk*> Heap::hold_free_segments(size_t bytes, size_t at_least) {
   return found;
 }
 
-Heap::Free Heap::free() const {
-  Free free;
+Heap::Splits Heap::count_splits() const {
+  Splits splits;
   for (const auto& segment : segments_) {
+    if (segment->is_range()) continue;
     for (const Chunk* chunk = segment->first; chunk != nullptr; chunk = chunk->next) {
-      if (chunk->state != ChunkState::kFree && chunk->state != ChunkState::kWaiting) continue;
-      free.bytes += chunk->size;
-      free.largest = std::max(free.largest, chunk->size);
-      if (!segment->is_range() && !chunk->is_whole_segment()) {
-        ++free.split_blocks;
-        free.split_bytes += static_cast<int64_t>(chunk->size);
-      }
+      const bool free = chunk->state == ChunkState::kFree || chunk->state == ChunkState::kWaiting;
+      if (!free || chunk->is_whole_segment()) continue;
+      ++splits.blocks;
+      splits.bytes += static_cast<int64_t>(chunk->size);
     }
   }
-  return free;
+  return splits;
 }
 
 }  // namespace lockstep

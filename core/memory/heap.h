@@ -129,14 +129,12 @@ class alignas(64) Heap {
 
   Chunk* new_record() LS_REQUIRES(lock);
   void drop_record(Chunk* chunk) noexcept LS_REQUIRES(lock);
-  /// Totals of free chunks.
-  struct Free {
-    size_t bytes = 0;
-    size_t largest = 0;
-    int64_t split_blocks = 0;  ///< free chunks of segments that are not entirely free
-    int64_t split_bytes = 0;
+  /// Free chunks of plain segments that are not entirely free.
+  struct Splits {
+    int64_t blocks = 0;
+    int64_t bytes = 0;
   };
-  Free free() const LS_REQUIRES(lock);
+  Splits count_splits() const LS_REQUIRES(lock);
   bool is_empty() const noexcept LS_REQUIRES(lock) {
     return counts.blocks() == 0 && pending.empty();
   }

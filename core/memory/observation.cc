@@ -55,21 +55,20 @@ void set_now(Stat& stat, int64_t now) { stat.current = stat.peak = stat.allocate
 
 DeviceMemoryStats CachingAllocator::memory_stats() const {
   DeviceMemoryStats stats = state_->collect_counts();
-  int64_t split_blocks = 0;
-  int64_t split_bytes = 0;
+  Heap::Splits all;
   for (Heap* heap : state_->directory.all()) {
     const MutexLock guard(heap->lock);
-    const Heap::Free free = heap->free();
-    split_blocks += free.split_blocks;
-    split_bytes += free.split_bytes;
+    const Heap::Splits splits = heap->count_splits();
+    all.blocks += splits.blocks;
+    all.bytes += splits.bytes;
     if (heap->planner != nullptr && heap->planner->plan() != nullptr) {
       const MemoryPlan& plan = *heap->planner->plan();
       stats.planned_peak_bytes += static_cast<int64_t>(plan.planned_peak());
       stats.planned_lower_bound += static_cast<int64_t>(plan.lower_bound());
     }
   }
-  set_now(stats.inactive_split.all, split_blocks);
-  set_now(stats.inactive_split_bytes.all, split_bytes);
+  set_now(stats.inactive_split.all, all.blocks);
+  set_now(stats.inactive_split_bytes.all, all.bytes);
   const size_t max_split = state_->options.current().max_split_size;
   stats.max_split_size =
       max_split == AllocatorOptions::kUnlimited ? -1 : static_cast<int64_t>(max_split);
@@ -202,6 +201,8 @@ void CachingAllocator::record_memory_history(size_t entries, bool stacks) {
   state_->history.start(entries, stacks);
   state_->watch(State::kWatchHistory, entries != 0);
 }
+
+void CachingAllocator::record_spans(bool on) { state_->watch(State::kWatchSpans, on); }
 
 void CachingAllocator::note(const std::string& label) {
   TraceEntry entry;

@@ -67,7 +67,7 @@ bool read_intervals(std::string_view list, std::vector<int>& divisions) {
     const auto limit = parse_number<size_t>(entry.substr(0, colon));
     if (!limit || !std::has_single_bit(*limit)) return false;
     const size_t interval = static_cast<size_t>(std::countr_zero(*limit));
-    if (interval > kLargestInterval || interval < divisions.size()) return false;
+    if (interval < divisions.size()) return false;
     divisions.resize(interval + 1, *count);
   }
   if (!closed) divisions.push_back(0);

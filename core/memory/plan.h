@@ -65,7 +65,6 @@ class MemoryPlan {
   size_t planned_peak() const noexcept { return planned_peak_; }
   /// The most bytes of planned blocks live at one moment.
   size_t lower_bound() const noexcept { return lower_bound_; }
-  const StepRecording& recording() const noexcept { return recording_; }
 
  private:
   StepRecording recording_;
@@ -102,8 +101,6 @@ class StepPlanner {
   /// Cancels a place, for example if there is no memory for the arena: this request and the rest of
   /// the step are unplanned.
   void refuse(Ticket& ticket);
-  /// Returns to the initial state. No planned block may be live.
-  void reset();
 
   /// The plan; null before the first whole step has ended.
   const MemoryPlan* plan() const noexcept { return has_plan_ ? &plan_ : nullptr; }

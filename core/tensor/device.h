@@ -74,7 +74,8 @@ inline Device default_device() noexcept { return detail::thread_device; }
 /// dispatcher (empty_tensor).
 class DefaultDeviceGuard {
  public:
-  explicit DefaultDeviceGuard(Device device) noexcept : device_(detail::thread_device, device) {}
+  [[nodiscard]] explicit DefaultDeviceGuard(Device device) noexcept
+      : device_(detail::thread_device, device) {}
 
  private:
   ScopedValue<Device> device_;

@@ -1,6 +1,11 @@
 #include "core/tensor/generator.h"
 
+#include <unistd.h>
+
+#include <atomic>
+
 #include "core/base/check.h"
+#include "core/base/mix_bits.h"
 
 namespace lockstep {
 
@@ -29,11 +34,29 @@ RandomKey Generator::next_call() {
   return key;
 }
 
+namespace {
+
+/// What manual_seed was last called with, on any thread.
+std::atomic<uint64_t> process_seed = 0;
+/// Threads besides the first of the process that have a generator.
+std::atomic<uint64_t> threads = 0;
+
+uint64_t first_seed_of_thread() {
+  const uint64_t seed = process_seed.load();
+  if (::getpid() == ::gettid()) return seed;
+  return mix_bits(seed + (threads.fetch_add(1) + 1) * kGoldenRatio);
+}
+
+}  // namespace
+
 Generator& default_generator() {
-  thread_local Generator generator;
+  thread_local Generator generator(first_seed_of_thread());
   return generator;
 }
 
-void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }
+void manual_seed(uint64_t seed) {
+  process_seed.store(seed);
+  default_generator().manual_seed(seed);
+}
 
 }  // namespace lockstep

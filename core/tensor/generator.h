@@ -58,10 +58,15 @@ class Generator {
   RandomKey next_;
 };
 
-/// The calling thread's own generator (seed 0 until `manual_seed`), used if no generator is given.
-/// One for each thread, so that ranks that are threads of one process do not disturb each other.
+/// The calling thread's own generator, used if no generator is given. One for each thread, so that
+/// ranks that are threads of one process do not disturb each other.
+///
+/// Until `manual_seed` is called on it, the first thread of the process has the process' seed: that
+/// of the last `manual_seed` on any thread, 0 without one. Every other thread draws numbers of its
+/// own, from a seed that is derived, at its first use, from the process' seed and from how many
+/// threads came before it. Threads that must draw the same numbers in every run call `manual_seed`.
 Generator& default_generator();
-/// Seeds the calling thread's default generator.
+/// Seeds the calling thread's default generator, and the process for threads that have none yet.
 void manual_seed(uint64_t seed);
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@ namespace lockstep {
 /// that made it. Guards nest.
 class RandomStateGuard {
  public:
-  RandomStateGuard() : saved_(default_generator().state()) {}
+  [[nodiscard]] RandomStateGuard() : saved_(default_generator().state()) {}
   ~RandomStateGuard() { default_generator().set_state(saved_); }
   RandomStateGuard(const RandomStateGuard&) = delete;
   RandomStateGuard& operator=(const RandomStateGuard&) = delete;

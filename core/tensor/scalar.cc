@@ -1,5 +1,9 @@
 #include "core/tensor/scalar.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
 #include "core/base/check.h"
 
 namespace lockstep {
@@ -7,6 +11,30 @@ namespace lockstep {
 void detail::throw_number_too_large(uint64_t value) {
   throw DTypeError(fmt::format(
       "[scalar] the number is too large: expected at most 2^63 - 1, got {}. Use a float.", value));
+}
+
+void detail::check_integer(const Scalar& number, int64_t smallest, uint64_t largest) {
+  bool fits = true;
+  if (number.is_floating()) {
+    // Both ends are compared as powers of two, which a double holds exactly.
+    const double value = number.to_double();
+    const double end = std::ldexp(1.0, std::min<int>(std::bit_width(largest), 63));
+    fits = std::trunc(value) == value && value >= static_cast<double>(smallest) && value < end;
+  } else {
+    const int64_t value = number.to_int();
+    fits = value >= smallest && (value < 0 || static_cast<uint64_t>(value) <= largest);
+  }
+  LS_CHECK(fits, DTypeError,
+           "[item] the element {} does not fit: expected an integer from {} to {}. Read it as a "
+           "wider type, or round it first.",
+           to_string(number), smallest, largest);
+}
+
+void detail::check_finite(const Scalar& number, float converted) {
+  LS_CHECK(std::isfinite(converted) || !std::isfinite(number.to_double()), DTypeError,
+           "[item] the element {} is beyond the largest finite number of the type that was asked "
+           "for. Read it as double.",
+           to_string(number));
 }
 
 std::string to_string(const Scalar& scalar) {

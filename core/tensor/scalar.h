@@ -2,15 +2,22 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "core/tensor/dtype.h"
 
 namespace lockstep {
 
+class Scalar;
+
 namespace detail {
 /// Throws DTypeError: int64 cannot hold `value`.
 [[noreturn]] void throw_number_too_large(uint64_t value);
+/// Throws DTypeError unless `number` is an integer from `smallest` to `largest`.
+void check_integer(const Scalar& number, int64_t smallest, uint64_t largest);
+/// Throws DTypeError if `converted` is infinite where `number` is not.
+void check_finite(const Scalar& number, float converted);
 }  // namespace detail
 
 /// A number given to an operator. Remembers whether it was a bool, an integer or a float, because
@@ -48,6 +55,17 @@ class Scalar {
     } else {
       return T(static_cast<float>(to_double()));
     }
+  }
+  /// to<T>(), but throws DTypeError if T cannot hold the number: a fraction, an infinity or a NaN
+  /// in an integer type, a number outside the range of T. A bool is whether it is not 0.
+  template <class T>
+  T checked_to() const {
+    if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+      detail::check_integer(*this, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+    } else if constexpr (!std::same_as<T, bool> && !std::same_as<T, double>) {
+      detail::check_finite(*this, static_cast<float>(to<T>()));
+    }
+    return to<T>();
   }
   Scalar operator-() const { return is_floating() ? Scalar(-real_) : Scalar(-integer_); }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/lifetime_bound.h"
 #include "core/base/small_vector.h"
 
 namespace lockstep {
@@ -15,14 +16,15 @@ namespace lockstep {
 using Dims = SmallVector<int64_t, 5>;
 
 /// A borrowed list of integers, the type of every `int[]` argument. Its source must outlive the
-/// call, which holds for arguments written in place (`{2, 3}`).
+/// call, which holds for arguments written in place (`{2, 3}`). What is named and kept is a Dims or
+/// a std::vector<int64_t>.
 class IntList : public std::span<const int64_t> {
  public:
   using std::span<const int64_t>::span;
   IntList(std::span<const int64_t> s) : span(s) {}
-  IntList(const Dims& d) : span(d.data(), d.size()) {}
-  IntList(const std::vector<int64_t>& v) : span(v.data(), v.size()) {}
-  IntList(std::initializer_list<int64_t> l) : span(l.begin(), l.size()) {}
+  IntList(const Dims& d LS_LIFETIME_BOUND) : span(d.data(), d.size()) {}
+  IntList(const std::vector<int64_t>& v LS_LIFETIME_BOUND) : span(v.data(), v.size()) {}
+  IntList(std::initializer_list<int64_t> l LS_LIFETIME_BOUND) : span(l.begin(), l.size()) {}
 };
 
 /// A borrowed list of numbers, the type of every `float[]` argument.
@@ -30,7 +32,7 @@ class DoubleList : public std::span<const double> {
  public:
   using std::span<const double>::span;
   DoubleList(std::span<const double> s) : span(s) {}
-  DoubleList(std::initializer_list<double> l) : span(l.begin(), l.size()) {}
+  DoubleList(std::initializer_list<double> l LS_LIFETIME_BOUND) : span(l.begin(), l.size()) {}
 };
 
 /// The type of a `bool[N]` argument: at most 32 flags, by value.

@@ -90,7 +90,7 @@ class OwnedStream {
 /// While alive, `stream` is this thread's current stream of its device.
 class StreamGuard {
  public:
-  explicit StreamGuard(const Stream& stream) noexcept
+  [[nodiscard]] explicit StreamGuard(const Stream& stream) noexcept
       : stream_(detail::thread_stream(stream.device), stream.id) {}
 
  private:

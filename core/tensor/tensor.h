@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/lifetime_bound.h"
 #include "core/base/object_pool.h"
 #include "core/base/ref.h"
 #include "core/tensor/dispatch_key.h"
@@ -17,6 +18,7 @@
 namespace lockstep {
 
 class Tensor;
+class TensorIndex;
 class Node;
 class HookHandle;
 struct TensorImpl;
@@ -92,10 +94,20 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
 /// `defined()` and assignment may be used on it, everything else throws.
 ///
 /// Reference counts are thread-safe; everything else is as thread-safe as a plain object.
-class Tensor {
+class [[nodiscard]] Tensor {
  public:
   Tensor() noexcept = default;
   explicit Tensor(Ref<TensorImpl> impl) noexcept : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) noexcept = default;
+  Tensor(Tensor&&) noexcept = default;
+  ~Tensor() = default;
+
+  /// Makes a named tensor refer to another one.
+  Tensor& operator=(const Tensor&) & noexcept = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  /// Writes elements, broadcast, into what an expression gives, as in `x[0] = y` and `x[0] = 1`.
+  void operator=(const Tensor& values) const&& { copy_(values); }
+  void operator=(const Scalar& value) const&& { fill_(value); }
 
   bool defined() const noexcept { return static_cast<bool>(impl_); }
   TensorImpl* impl() const noexcept { return impl_.get(); }
@@ -212,8 +224,21 @@ class Tensor {
   Tensor contiguous() const;
   Tensor clone() const;
   Tensor detach() const;
-  Tensor to(DType dtype) const;
-  Tensor to(Device device) const;
+  /// The elements as `dtype`, on `device`: self if it is both already, unless `copy`. A
+  /// `non_blocking` copy between pinned memory and a device is only queued on the current stream.
+  Tensor to(DType dtype, bool non_blocking = false, bool copy = false) const;
+  Tensor to(Device device, bool non_blocking = false, bool copy = false) const;
+  Tensor to(const TensorOptions& options, bool non_blocking = false, bool copy = false) const;
+
+  // Subscripts, as in Python; see core/ops/index/subscript.h.
+  Tensor operator[](int64_t index) const;
+  Tensor operator[](const Tensor& index) const;
+  Tensor index(std::initializer_list<TensorIndex> indices) const;
+  Tensor index(std::span<const TensorIndex> indices) const;
+  const Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Tensor& values) const;
+  const Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value) const;
+  const Tensor& index_put_(std::span<const TensorIndex> indices, const Tensor& values) const;
+
   const Tensor& copy_(const Tensor& source) const;
   const Tensor& fill_(const Scalar& value) const;
   const Tensor& zero_() const;
@@ -223,10 +248,12 @@ class Tensor {
   const Tensor& set_(const Tensor& source) const;
   const Tensor& set_(const Ref<Storage>& source, int64_t storage_offset, IntList sizes,
                      IntList strides) const;
-  /// Returns the only element as T. Throws ShapeError unless there is exactly one.
+  /// Returns the only element as T. Throws ShapeError unless there is exactly one, and DTypeError
+  /// if T cannot hold it: a fraction, an infinity or a NaN in an integer type, a number outside the
+  /// range of T.
   template <class T>
   T item() const {
-    return item_scalar().to<T>();
+    return item_scalar().checked_to<T>();
   }
   Scalar item_scalar() const;
 
@@ -248,13 +275,14 @@ class Tensor {
   Ref<TensorImpl> impl_;
 };
 
-/// A borrowed list of tensors, the type of every `Tensor[]` argument.
+/// A borrowed list of tensors, the type of every `Tensor[]` argument. What is named and kept is a
+/// std::vector<Tensor>.
 class TensorList : public std::span<const Tensor> {
  public:
   using std::span<const Tensor>::span;
   TensorList(std::span<const Tensor> s) : span(s) {}
-  TensorList(const std::vector<Tensor>& v) : span(v.data(), v.size()) {}
-  TensorList(std::initializer_list<Tensor> l) : span(l.begin(), l.size()) {}
+  TensorList(const std::vector<Tensor>& v LS_LIFETIME_BOUND) : span(v.data(), v.size()) {}
+  TensorList(std::initializer_list<Tensor> l LS_LIFETIME_BOUND) : span(l.begin(), l.size()) {}
 };
 /// The type of a `Tensor(a!)[]` argument: the operator writes into these tensors.
 class MutableTensorList : public TensorList {
@@ -274,7 +302,8 @@ class OptionalTensor {
  public:
   OptionalTensor() noexcept = default;
   OptionalTensor(std::nullopt_t) noexcept {}
-  OptionalTensor(const Tensor& tensor) noexcept : tensor_(tensor.defined() ? &tensor : nullptr) {}
+  OptionalTensor(const Tensor& tensor LS_LIFETIME_BOUND) noexcept
+      : tensor_(tensor.defined() ? &tensor : nullptr) {}
 
   bool has_value() const noexcept { return tensor_ != nullptr; }
   explicit operator bool() const noexcept { return has_value(); }

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <typeinfo>
+#include <vector>
 
 #include "core/base/error.h"
 
@@ -18,7 +19,7 @@ void expect_error(F&& call, const Parts&... parts) {
     ADD_FAILURE() << "nothing was thrown";
   } catch (const E& error) {
     EXPECT_EQ(typeid(error), typeid(E)) << error.what();
-    for (const std::string& part : {std::string(parts)...}) {
+    for (const std::string& part : std::vector<std::string>{std::string(parts)...}) {
       EXPECT_THAT(std::string(error.what()), ::testing::HasSubstr(part));
     }
   }

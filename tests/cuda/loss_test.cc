@@ -63,10 +63,28 @@ void agree_for_any_chunks() {
 
 TEST(CudaLinearCrossEntropy, AgreesWithTheCpuForAnyChunksWithAndWithoutCublasLt) {
   using cuda::CublasLtScope;
-  for (const auto library : {CublasLtScope::Library::kFake, CublasLtScope::Library::kMissing}) {
+  for (const auto library : {CublasLtScope::Library::kPresent, CublasLtScope::Library::kMissing}) {
     const CublasLtScope scope(library);
     agree_for_any_chunks();
     EXPECT_TRUE(cuda::fake_cublas_lt_books().misuse.empty());
+  }
+}
+
+TEST(CudaLinearCrossEntropy, ReadsLongRowsOnceWithTheCpusResults) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    for (const int64_t classes :
+         {8, 13, 16400, 20001, 60000}) {  // the last does not fit twice in f32
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << ", " << classes << " classes");
+      expect_agreement(
+          {random_tensor({3, 4}, dtype), random_tensor({classes, 4}, dtype, 2),
+           targets(3, classes)},
+          [](const std::vector<Tensor>& t) {
+            const auto [loss, of_input, of_weight] = linear_cross_entropy_by_chunks(
+                t[0], t[1], t[2], Reduction::kSum, -100, 2, {true, true});
+            return std::vector<Tensor>{loss, of_input, of_weight};
+          },
+          2 * rounding_of(dtype));
+    }
   }
 }
 

@@ -95,7 +95,7 @@ TEST(CudaNorm, OfAStreamAgreesWithTheCpuForRowsOfAnyLength) {
   for (const auto& [stream, beside] :
        {std::pair(DType::kF32, DType::kF32), std::pair(DType::kF32, DType::kBF16),
         std::pair(DType::kF32, DType::kF16), std::pair(DType::kF64, DType::kF64)}) {
-    for (const int64_t n : {1, 5, 8, 40, 256, 1000, 1027, 2048, 3000, 8200}) {
+    for (const int64_t n : {1, 5, 8, 40, 256, 1000, 1027, 2048, 3000, 4100, 8200}) {
       SCOPED_TRACE(testing::Message() << to_string(beside) << ", " << n << " elements");
       const std::vector<Tensor> inputs = {
           random_tensor({21, n}, stream, 1), random_tensor({21, n}, beside, 2),
@@ -131,12 +131,29 @@ TEST(CudaNorm, OfAStreamWithoutRowsHasNoGradientOfParameters) {
 
 TEST(CudaNorm, GroupsOfAStreamsRowsAreOfABoundedNumber) {
   for (const int64_t rows : {1, 31, 1000, 1 << 20}) {
-    for (const int64_t of_block : {1, 8}) {
-      const int64_t group = cuda::stream_norm_group(rows, of_block);
-      EXPECT_EQ(group % of_block, 0);
-      EXPECT_LE((rows + group - 1) / group, 528);
+    for (const int64_t threads : {32, 192, 512}) {
+      const int64_t group = cuda::stream_norm_group(rows, threads);
+      EXPECT_GE(group, 8);
+      EXPECT_LE((rows + group - 1) / group, 132 * 16);
     }
   }
+}
+
+TEST(CudaNorm, ABlocksThreadsHoldAStreamsRow) {
+  using Kind = cuda::StreamNormColumns::Kind;
+  for (const int64_t n : {1, 4, 32, 768, 2048, 2052, 4096, 8192}) {
+    for (const bool aligned : {false, true}) {
+      const auto columns = cuda::stream_norm_columns(DType::kF32, n, aligned && n % 4 == 0);
+      EXPECT_EQ(columns.threads % 32, 0u);
+      EXPECT_LE(columns.threads, 512u);
+      if (columns.kind == Kind::kStream) continue;
+      const int64_t held = columns.threads * columns.each * (columns.kind == Kind::kPacks ? 4 : 1);
+      EXPECT_GE(held, n);
+      EXPECT_LT(held, n + 4 * 32 * columns.each);
+    }
+  }
+  EXPECT_EQ(cuda::stream_norm_columns(DType::kF32, 8196, true).kind, Kind::kStream);
+  EXPECT_EQ(cuda::stream_norm_columns(DType::kF64, 768, true).kind, Kind::kColumns);
 }
 
 TEST(CudaNorm, GroupsOfRowsCoverThemInABoundedNumberOfBlocks) {

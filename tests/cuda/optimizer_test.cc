@@ -130,6 +130,29 @@ TEST(CudaOptimizers, TakeWhatTheDeviceAloneKnows) {
   }
 }
 
+TEST(CudaOptimizers, WriteTheCastsOfTheCpu) {
+  for (const DType half : {DType::kBF16, DType::kF16}) {
+    const Parameters here(DType::kF32, kCPU), there(DType::kF32, kGpu);
+    std::vector<Tensor> casts[2];
+    for (const Parameters* p : {&here, &there}) {
+      std::vector<Tensor>& of = casts[p == &here ? 0 : 1];
+      const Device device = p->values[0].device();
+      // Every third one is not aligned.
+      for (size_t i = 0; i < p->values.size(); ++i) {
+        const int64_t offset = i % 3 == 2 ? 1 : 0;
+        const int64_t size = p->values[i].numel();
+        of.push_back(zeros({size + offset}, {half, device}).slice(0, offset));
+      }
+      const Tensor step = full({}, 3, {DType::kF64, device});
+      _fused_adamw_(p->values, p->grads, p->first, p->second, 0.01, 0.9, 0.95, 0.1, 1e-8, step, 0.7,
+                    {}, {}, {}, of);
+      for (size_t i = 0; i < of.size(); ++i) expect_equal_bits(of[i], p->values[i].to(half));
+      _fused_sgd_(p->values, p->grads, {}, 0.1, 0, false, 0.05, 0.7, {}, {}, {}, of);
+    }
+    for (size_t i = 0; i < casts[0].size(); ++i) expect_equal_bits(casts[1][i], casts[0][i]);
+  }
+}
+
 TEST(CudaOrderedSum, HasTheBitsOfTheCpu) {
   for (const DType dtype : {DType::kF32, DType::kF64}) {
     for (const int64_t count : {0, 1, 31, 255, 256, 257, 4096, 4097, 70000}) {

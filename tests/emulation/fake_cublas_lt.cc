@@ -17,6 +17,7 @@
 #include "core/cuda/runtime.h"
 #include "core/tensor/dtype.h"
 #include "tests/emulation/fake_cublas_lt_problem.h"
+#include "tests/emulation/queued_work.h"
 
 namespace lockstep::cuda {
 
@@ -351,6 +352,7 @@ struct Calls {
     queued->workspace_bytes = workspace_bytes;
     FakeCublasLtBooks& books = fake_cublas_lt_books();
     ++books.products;
+    emulation::note_queued("product");
     books.epilogue = problem.operation.epilogue;
     books.beta = queued->beta;
     // Owned by run_queued from here on; it may run before this call returns.
@@ -395,16 +397,13 @@ FakeCublasLtBooks& fake_cublas_lt_books() {
 void install_fake_cublas_lt() { install(&load_fake_cublas_lt); }
 
 CublasLtScope::CublasLtScope(Library library)
-    : before_(install(library == Library::kFake ? &load_fake_cublas_lt : &load_none)) {
+    : before_(install(library == Library::kMissing ? &load_none : &load_fake_cublas_lt)) {
   fake_cublas_lt_books() = {};
   // The fake library accesses memory on the CPU, which real GPU memory does not allow.
   const std::vector<std::string> devices = availability().devices;
-  if (library != Library::kFake || devices.empty() || devices.front().starts_with("Emulated GPU")) {
-    return;
-  }
-  set_cublas_lt(before_);
-  throw DeviceError("[test] the fake cuBLASLt is for the emulated GPU: expected that, got " +
-                    devices.front() + ". Leave tests named *CublasLt* out.");
+  const bool emulated = devices.empty() || devices.front().starts_with("Emulated GPU");
+  is_fake_ = library == Library::kPresent && emulated;
+  if (library == Library::kPresent && !emulated) set_cublas_lt(before_);
 }
 
 CublasLtScope::~CublasLtScope() { set_cublas_lt(before_); }

@@ -36,7 +36,10 @@ void install_fake_cublas_lt();
 /// Replaces `cublas_lt()` while alive.
 class CublasLtScope {
  public:
-  enum class Library { kFake, kMissing };
+  enum class Library {
+    kPresent,  ///< the fake one on the emulated GPU, its own on a real one
+    kMissing
+  };
 
   /// A fake library starts with cleared records and without a handle.
   explicit CublasLtScope(Library library);
@@ -44,8 +47,12 @@ class CublasLtScope {
   CublasLtScope(const CublasLtScope&) = delete;
   CublasLtScope& operator=(const CublasLtScope&) = delete;
 
+  /// Whether `fake_cublas_lt_books` records the calls.
+  bool is_fake() const { return is_fake_; }
+
  private:
   CublasLtLibrary& before_;
+  bool is_fake_ = false;
 };
 
 }  // namespace lockstep::cuda

@@ -7,6 +7,7 @@
 #include "tests/emulation/block.h"
 #include "tests/emulation/fake_driver.h"
 #include "tests/emulation/fake_driver_entry.h"
+#include "tests/emulation/queued_work.h"
 
 namespace lockstep::cuda {
 
@@ -275,6 +276,7 @@ struct FakeDriver::Calls {
   // Copies, launches and other work.
   static CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream handle) {
     LS_FAKE_DEVICE("cuMemcpyAsync");
+    emulation::note_queued("copy");
     Stream* const stream = fake.find(handle);
     if (stream == nullptr) return fake.refuse("copies on no stream");
     put(*stream, [=] { std::memcpy(pointer_to(to), pointer_to(from), bytes); });
@@ -283,6 +285,7 @@ struct FakeDriver::Calls {
   static CUresult set_bytes(CUdeviceptr address, unsigned char value, size_t bytes,
                             CUstream handle) {
     LS_FAKE_DEVICE("cuMemsetD8Async");
+    emulation::note_queued("fill");
     Stream* const stream = fake.find(handle);
     if (stream == nullptr) return fake.refuse("sets bytes on no stream");
     put(*stream, [=] { std::memset(pointer_to(address), value, bytes); });
@@ -367,6 +370,7 @@ struct FakeDriver::Calls {
                              .threads = {threads_x, threads_y, threads_z},
                              .shared_bytes = shared_bytes};
     if (const std::string why = refusal(function, launch); !why.empty()) return fake.refuse(why);
+    emulation::note_queued(function.kernel->name);
     put(*stream, [&fake, launch, parameters = std::move(parameters)]() mutable {
       launch.parameters = parameters.data();
       fake.run_kernel(launch);

@@ -2,10 +2,11 @@
 // forward, one of backward and one that follows the all-reduce, and are correct except for one
 // call.
 //
-//   RANK_FAULT=RANK:OPERATOR:CALL:WHAT[:MILLISECONDS][,...]
+//   RANK_FAULT=RANK[@START]:OPERATOR:CALL:WHAT[:MILLISECONDS][,...]
 //
-// RANK is compared with OMPI_COMM_WORLD_RANK; OPERATOR is relu, threshold_backward or
-// _block_square_sums; CALL counts from 1; and WHAT is
+// RANK is compared with OMPI_COMM_WORLD_RANK, START with LOCKSTEP_RESTART_COUNT (without it the
+// fault comes in every start of the job); OPERATOR is relu, threshold_backward, _block_square_sums,
+// or load, which is called once, before the ranks meet; CALL counts from 1; and WHAT is
 //
 //   segv    SIGSEGV
 //   kill    SIGKILL, after MILLISECONDS if given: the rank continues meanwhile
@@ -45,6 +46,11 @@ Fault fault_in(const std::string& op) {
   std::istringstream faults(wanted);
   for (std::string each; std::getline(faults, each, ',');) {
     int whose = -1;
+    int start = -1;
+    if (const size_t at = each.find('@'); at != each.npos) {
+      start = std::atoi(each.c_str() + at + 1);
+      each.erase(at, each.find(':', at) - at);
+    }
     char where[32] = {};
     int call = 0;
     char what[16] = {};
@@ -52,9 +58,12 @@ Fault fault_in(const std::string& op) {
     if (std::sscanf(each.c_str(), "%d:%31[^:]:%d:%15[^:]:%d", &whose, where, &call, what,
                     &milliseconds) < 4 ||
         call < 1) {
-      throw std::invalid_argument("RANK_FAULT is not RANK:OPERATOR:CALL:WHAT[:MILLISECONDS],...");
+      throw std::invalid_argument(
+          "RANK_FAULT is not RANK[@START]:OPERATOR:CALL:WHAT[:MILLISECONDS],...");
     }
-    if (whose == std::atoi(rank) && where == op) {
+    const char* const starts = std::getenv("LOCKSTEP_RESTART_COUNT");
+    const bool now = start < 0 || start == (starts == nullptr ? 0 : std::atoi(starts));
+    if (whose == std::atoi(rank) && now && where == op) {
       return {call, what, std::chrono::milliseconds(milliseconds)};
     }
   }
@@ -123,6 +132,7 @@ void block_square_sums(Result out, const std::vector<View>& self) {
 }  // namespace
 
 LS_PLUGIN(library) {
+  Calls("load").count();
   library.override_kernel("relu", &relu);
   library.override_kernel("threshold_backward", &threshold_backward);
   library.override_kernel("_block_square_sums", &block_square_sums);

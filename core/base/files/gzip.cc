@@ -111,6 +111,32 @@ class Gunzip {
 
 }  // namespace
 
+std::vector<std::byte> gzipped(std::span<const std::byte> bytes) {
+  z_stream stream{};
+  constexpr int kGzipFormat = 15 + 16;  // largest window, gzip header and trailer
+  constexpr int kMemory = 8;            // zlib's default
+  LS_CHECK(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipFormat, kMemory,
+                        Z_DEFAULT_STRATEGY) == Z_OK,
+           OutOfMemoryError, "[gzip] zlib could not allocate its work memory.");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> owner(&stream, &deflateEnd);
+  std::vector<std::byte> packed;
+  std::vector<std::byte> piece(kInputBytes);
+  // zlib counts input in 32 bits, so it is passed in pieces.
+  for (int status = Z_OK; status != Z_STREAM_END;) {
+    const auto input = bytes.first(std::min(bytes.size(), size_t{1} << 30));
+    stream.next_in = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(input.data()));
+    stream.avail_in = static_cast<unsigned>(input.size());
+    const int flush = input.size() == bytes.size() ? Z_FINISH : Z_NO_FLUSH;
+    stream.next_out = reinterpret_cast<unsigned char*>(piece.data());
+    stream.avail_out = static_cast<unsigned>(piece.size());
+    status = deflate(&stream, flush);
+    bytes = bytes.subspan(input.size() - stream.avail_in);
+    const auto got = static_cast<std::ptrdiff_t>(piece.size() - stream.avail_out);
+    packed.insert(packed.end(), piece.begin(), piece.begin() + got);
+  }
+  return packed;
+}
+
 ByteSource gunzipped(ByteSource packed, std::string origin) {
   auto gunzip = std::make_shared<Gunzip>(std::move(packed), std::move(origin));
   return [gunzip](std::span<std::byte> into) { return gunzip->read(into); };

@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace lockstep {
 
@@ -15,5 +16,9 @@ using ByteSource = std::function<size_t(std::span<std::byte>)>;
 /// members), a piece at a time. Reading throws DataError naming `origin` if compressed data is
 /// damaged or truncated.
 ByteSource gunzipped(ByteSource packed, std::string origin);
+
+/// The bytes compressed as one gzip member, at zlib's default level, without name or time: the same
+/// bytes give the same result.
+std::vector<std::byte> gzipped(std::span<const std::byte> bytes);
 
 }  // namespace lockstep

@@ -20,11 +20,13 @@ struct Notes : CallObserver {
   bool refuses = false;
 
   explicit Notes(std::string m = "") : mark(std::move(m)) {}
-  void enter(const Operator& op, KeySet keys) override {
+  void enter(const Operator& op, KeySet keys, const Stack&) override {
     if (refuses) throw DataError("[notes] refused.");
     lines.push_back(mark + "> " + op.name() + " " + to_string(keys));
   }
-  void exit(const Operator& op) noexcept override { lines.push_back(mark + "< " + op.name()); }
+  void exit(const Operator& op, const Stack&) noexcept override {
+    lines.push_back(mark + "< " + op.name());
+  }
 };
 
 using Lines = std::vector<std::string>;
@@ -48,6 +50,31 @@ TEST(Observer, SeesTheKeysThatAreLeft) {
     relu(x);
   }
   EXPECT_EQ(notes.lines, (Lines{"> relu {Autograd, CPU}", "< relu"}));
+}
+
+TEST(Observer, SeesArgumentsAndResults) {
+  struct Shapes : CallObserver {
+    std::vector<std::string> lines;
+    void enter(const Operator& op, KeySet, const Stack& call) override {
+      lines.push_back("> " + op.name() + " " + call.arguments()[0].to_string());
+      EXPECT_TRUE(call.results().empty());
+    }
+    void exit(const Operator& op, const Stack& call) noexcept override {
+      const bool has_result = !call.results().empty();
+      lines.push_back("< " + op.name() + (has_result ? " " + call.results()[0].to_string() : ""));
+    }
+  } shapes;
+  const Tensor a = ones({2, 3}), b = ones({3, 4}).set_requires_grad();
+  const Tensor out = empty({2, 3});
+  {
+    const ObserverGuard on(shapes);
+    mm(a, b);
+    add_out(out, a, a);
+    EXPECT_THROW(mm(a, a), ShapeError);
+  }
+  EXPECT_EQ(shapes.lines, (Lines{"> mm float32[2, 3] on cpu", "< mm float32[2, 4] on cpu",
+                                 "> add.out float32[2, 3] on cpu", "< add.out float32[2, 3] on cpu",
+                                 "> mm float32[2, 3] on cpu", "< mm"}));
 }
 
 TEST(Observer, IsToldOfTheExitOfACallThatThrows) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/trace_replay.h"
 #include "tests/core/memory/allocator_setup.h"
@@ -166,7 +167,9 @@ class AccumulationReplay {
       calls.push_back(allocator.stats().system_calls);
     });
     calls.push_back(result_.driver_calls);
-    peak_reserved_ = allocator.memory_stats().reserved_bytes.all.peak;
+    const DeviceMemoryStats stats = allocator.memory_stats();
+    peak_reserved_ = stats.reserved_bytes.all.peak;
+    stitched_ = stats.num_stitched;
     // What the first step leaves behind is live beside all activations from the second step on, so
     // live memory may grow once more.
     const bool grows =
@@ -176,6 +179,9 @@ class AccumulationReplay {
   }
   int64_t peak_live() const { return result_.peak_live_bytes; }
   int64_t driver_calls() const { return result_.driver_calls; }
+  int64_t peak_reserved() const { return peak_reserved_; }
+  /// Growths that moved granules.
+  int64_t stitched() const { return stitched_; }
   /// Driver calls of the steps that have nothing new.
   int64_t late_calls() const { return late_calls_; }
   /// Reserved bytes above 1.05 times the live ones and 4 MiB, in MiB.
@@ -188,6 +194,7 @@ class AccumulationReplay {
   ReplayResult result_;
   int64_t peak_reserved_ = 0;  ///< includes peaks within one call
   int64_t late_calls_ = 0;
+  int64_t stitched_ = 0;
 };
 
 class Accumulation : public testing::TestWithParam<Run> {};
@@ -264,6 +271,35 @@ TEST(RandomAccumulation, ReservesLittleMoreThanIsLiveWithoutLateDriverCalls) {
       EXPECT_EQ(replayed.late_calls(), 0);
     }
   }
+}
+
+// The figures show each change of the policy: where blocks are placed, when memory is obtained and
+// when it is moved. A better policy may change them.
+TEST(RandomAccumulation, HasTheFiguresOfTheLastPolicy) {
+  struct Figures {
+    int64_t peak_granules;
+    int64_t driver_calls;
+    int64_t stitched;
+    bool operator==(const Figures&) const = default;
+  };
+  std::vector<Figures> found;
+  for (uint32_t seed = 1; seed <= 24; ++seed) {
+    const AccumulationReplay replayed(random_accumulation(seed), /*planned=*/seed % 2 == 0);
+    found.push_back({replayed.peak_reserved() / static_cast<int64_t>(2 * kMiB),
+                     replayed.driver_calls(), replayed.stitched()});
+  }
+  const std::vector<Figures> expected = {
+      {89, 99, 0},   {25, 23, 0},   {90, 119, 0},  {428, 446, 4}, {410, 311, 0}, {173, 163, 0},
+      {96, 85, 0},   {122, 169, 0}, {217, 265, 0}, {427, 455, 0}, {243, 307, 0}, {361, 479, 2},
+      {275, 287, 0}, {59, 29, 0},   {431, 467, 0}, {261, 293, 0}, {52, 99, 0},   {79, 61, 0},
+      {134, 187, 0}, {81, 85, 0},   {389, 451, 5}, {145, 151, 0}, {557, 540, 1}, {197, 269, 0}};
+  EXPECT_TRUE(found == expected) << [&] {
+    std::string text;
+    for (const Figures& each : found) {
+      text += fmt::format("{{{}, {}, {}}}, ", each.peak_granules, each.driver_calls, each.stitched);
+    }
+    return text;
+  }();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "core/base/error.h"
+#include "tests/core/base/temporary_directory.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {
@@ -96,6 +97,59 @@ TEST(AllocationTrace, IsMadeOfHistories) {
       entry(Action::kAlloc, 0x1000, 512),
   });
   EXPECT_EQ(builder.take(), trace_of("m step0\na 1 1024\nf 1\na 2 512\n"));
+}
+
+TEST(AllocationTrace, AnAddressThatIsReusedBeforeItsFreeIsRecordedIsFreedFirst) {
+  using Action = TraceEntry::Action;
+  const auto entry = [](Action action, size_t size) {
+    TraceEntry made;
+    made.action = action;
+    made.address = 0x1000;
+    made.size = size;
+    return made;
+  };
+  AllocationTraceBuilder builder;
+  builder.add(std::vector<TraceEntry>{entry(Action::kAlloc, 512), entry(Action::kAlloc, 1024),
+                                      entry(Action::kFreeRequested, 512),
+                                      entry(Action::kFreeRequested, 1024)});
+  EXPECT_EQ(builder.take(), trace_of("a 1 512\nf 1\na 2 1024\nf 2\n"));
+  EXPECT_FALSE(builder.is_full());
+  EXPECT_EQ(builder.take(), AllocationTrace()) << "it was taken";
+}
+
+TEST(AllocationTrace, IsReadFromAFile) {
+  const train::TemporaryDirectory folder;
+  const std::string path = (folder / "some.trace").string();
+  train::put_file(path, "a 3 512\nf 4\n");
+  expect_error<DataError>([&] { read_allocation_trace(path); },
+                          "[trace] " + path +
+                              ":2: expected an ID that was allocated before and not freed since, "
+                              "got \"f 4\".");
+  train::put_file(path, "a 3 512\n");
+  EXPECT_EQ(read_allocation_trace(path), trace_of("a 0 512"));
+  expect_error<DataError>([] { read_allocation_trace("/no/such.trace"); },
+                          "[trace] /no/such.trace cannot be read: ");
+}
+
+TEST(AllocationTrace, ErrorsQuoteTheLineAndSayWhatWasExpected) {
+  const auto refused = [](std::string_view text, const std::string& message) {
+    expect_error<DataError>([&] { trace_of(text); }, message);
+  };
+  refused("q 1",
+          "[trace] t.trace:1: expected \"a ID BYTES\", \"f ID\", \"m LABEL\" or a comment "
+          "after #, got \"q 1\".");
+  refused("a x 1", "expected the block's ID, a whole number from 0 to 2^63 - 1, got \"a x 1\".");
+  refused("a 1 x", "expected the block's bytes, a whole number from 0 to 2^63 - 1, got");
+  refused("f -1", "expected the block's ID, a whole number");
+  refused("f 1 2", "expected the end of the line after the event, got");
+  refused("f", "expected the block's ID");
+  refused("m", "expected a label after \"m\", got \"m\".");
+  refused("a 1 4611686018427387905", "expected at most 2^62 bytes in all, got");
+  refused("x" + std::string(100, 'y'), "got \"x" + std::string(59, 'y') + "\".");
+  const AllocationTrace whole = trace_of("  a\t1   4611686018427387904  \nm  two words \t\r\n");
+  EXPECT_EQ(whole.peak_live_bytes(), int64_t{1} << 62);
+  EXPECT_EQ(whole.labels, std::vector<std::string>{"two words"});
+  EXPECT_EQ(trace_of("a 9223372036854775807 0").blocks, 1);
 }
 
 }  // namespace

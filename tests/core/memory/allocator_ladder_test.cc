@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "core/base/current_scope.h"
+#include "core/base/error.h"
 #include "core/memory/caching_allocator.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/memory/allocator_setup.h"
+#include "tests/core/memory/book_memory.h"
 #include "tests/core/memory/fake_memory.h"
 
 namespace lockstep {
@@ -54,12 +55,15 @@ TEST_F(AllocatorLadder, CachedMemoryOfOtherStreamsGoesBack) {
   EXPECT_NE(block.data, nullptr);
   EXPECT_EQ(allocator.memory_stats().num_alloc_retries, 1);
   EXPECT_EQ(allocator.memory_stats().num_ooms, 0);
+  EXPECT_EQ(memory.taken(), 30 * kMiB) << "20 MiB went back, and 20 came";
 }
 
 TEST_F(AllocatorLadder, OnlyAsMuchAsIsNeededGoesBack) {
   allocator.free(allocator.allocate(30 * kMiB, kStream));
   allocator.allocate(4 * kMiB, kOther);
-  EXPECT_GE(memory.taken(), 30 * kMiB);
+  EXPECT_EQ(memory.taken(), 30 * kMiB) << "2 MiB were left: 4 went back, and 4 came";
+  allocator.free(allocator.allocate(26 * kMiB, kStream));
+  EXPECT_EQ(memory.taken(), 30 * kMiB) << "the rest is still cached";
 }
 
 TEST_F(AllocatorLadder, CachesOfOtherStreamsGoBackBeforeGranulesThatCanBeMoved) {
@@ -100,56 +104,6 @@ TEST_F(AllocatorLadder, FreeMemoryCallbacksComeBeforeTheDriver) {
   allocator.remove_free_memory_callback(number);
   EXPECT_THROW(allocator.allocate(20 * kMiB, kStream), OutOfMemoryError);
   EXPECT_EQ(calls, 1);
-}
-
-TEST_F(AllocatorLadder, ObserversSeeTheReportBeforeItIsThrown) {
-  size_t seen = 0;
-  std::string text;
-  const int number = allocator.add_oom_observer([&](size_t bytes, const std::string& report) {
-    seen = bytes;
-    text = report;
-    allocator.free(allocator.allocate(1, kStream));  // observers are called without the lock
-  });
-  expect_error<OutOfMemoryError>([&] { allocator.allocate(33 * kMiB, kStream); },
-                                 "[allocator] out of memory: 33.0 MiB", "above the budget");
-  EXPECT_EQ(seen, 33 * kMiB);
-  EXPECT_NE(text.find("Budget 32.0 MiB"), std::string::npos) << text;
-  EXPECT_EQ(allocator.memory_stats().num_ooms, 1);
-  allocator.remove_oom_observer(number);
-}
-
-TEST_F(AllocatorLadder, TheReportNamesTheLargestHoldersAndWhatWouldHelp) {
-  const std::string module = "h.3.attn";
-  Block held;
-  {
-    const ModuleScope scope(module);
-    held = allocator.allocate(20 * kMiB, kStream);
-  }
-  const PoolId pool = allocator.create_pool();
-  {
-    const PoolGuard guard(allocator, pool);
-    allocator.allocate(6 * kMiB, kStream);
-  }
-  expect_error<OutOfMemoryError>([&] { allocator.allocate(10 * kMiB, kStream); },
-                                 "20.0 MiB in 1 block", "h.3.attn", "private pools hold 6.0 MiB",
-                                 "Pool 1 keeps 6.0 MiB", "lower batch size");
-  allocator.set_options(plain_segments());
-  allocator.free(held);
-}
-
-TEST_F(AllocatorLadder, TheReportAddsUpWhereTheMemoryIs) {
-  FakeMemory plain(32 * kMiB, /*has_granules=*/false);
-  CachingAllocator native(kCPU, plain);
-  native.allocate(512, kStream);
-  native.allocate(512, kOther);
-  native.allocate(20 * kMiB, kStream);
-  expect_error<OutOfMemoryError>(
-      [&] { native.allocate(20 * kMiB, kStream); }, "20.0 MiB (20971520 bytes) asked for",
-      "Budget 32.0 MiB, of which 24.0 MiB is reserved; the device itself has 8.0 MiB left.",
-      "On loan 20.0 MiB; given back but in use by other streams 0 bytes; cached 4.0 MiB, of which "
-      "4.0 MiB in pieces too small for this request and 2.0 MiB with other streams; private pools "
-      "hold 0 bytes.",
-      "20.0 MiB in 3 blocks: no operator");
 }
 
 TEST_F(AllocatorLadder, AFractionOfTheMemoryIsTheBudget) {
@@ -218,6 +172,23 @@ TEST_F(AllocatorLadder, ASecondRunThatCannotBeMappedIsRolledBack) {
   allocator.free(blocks[2]);
   allocator.empty_cache();
   EXPECT_EQ(memory.taken(), 0u);
+}
+
+TEST_F(AllocatorLadder, ABlockOfSeveralRunsGivesEachGranuleBackOnce) {
+  std::vector<Block> blocks;
+  for (int i = 0; i < 4; ++i) blocks.push_back(allocator.allocate(4 * kMiB, kStream));
+  for (const int i : {0, 2}) allocator.free(blocks[static_cast<size_t>(i)]);
+  allocator.empty_cache();
+  const Block middle = allocator.allocate(2 * kMiB, kStream);  // leaves two runs in the holes
+  allocator.free(blocks[1]);
+  const Block large = allocator.allocate(9 * kMiB, kStream);  // over both runs and blocks[1]
+  std::memset(large.data, 3, large.bytes);
+  allocator.free(large);
+  allocator.free(middle);
+  allocator.free(blocks[3]);
+  allocator.empty_cache();
+  EXPECT_EQ(memory.taken(), 0u);
+  EXPECT_EQ(allocator.stats().reserved, 0);
 }
 
 TEST_F(AllocatorLadder, AFailedMappingOfMovedGranulesLosesNoBook) {
@@ -372,9 +343,17 @@ TEST_F(AllocatorLadder, SegmentsOfBothKindsServeSideBySide) {
   const Block plain = allocator.allocate(2 * kMiB, kStream);
   std::memset(expandable.data, 1, expandable.bytes);
   std::memset(plain.data, 2, plain.bytes);
+  const Block rest = allocator.allocate(18 * kMiB, kStream);
   allocator.free(expandable);
   const Block again = allocator.allocate(8 * kMiB, kStream);
+  EXPECT_EQ(again.data, expandable.data) << "memory of the form before the option changed";
   EXPECT_EQ(static_cast<unsigned char*>(plain.data)[kMiB], 2);
+  allocator.set_options({});
+  allocator.free(rest);
+  const Block beside = allocator.allocate(4 * kMiB, kStream);
+  EXPECT_EQ(beside.data, static_cast<std::byte*>(plain.data) + 2 * kMiB);
+  EXPECT_EQ(beside.bytes, 4 * kMiB);
+  allocator.free(beside);
   allocator.free(again);
   allocator.free(plain);
   allocator.empty_cache();
@@ -397,6 +376,99 @@ TEST_F(AllocatorLadder, SizesAreRoundedByPowersOfTwoWhereAskedFor) {
   EXPECT_EQ(allocator.allocate(kMiB + 1, kStream).bytes, kMiB + kMiB / 2);
   const DeviceMemoryStats stats = allocator.memory_stats();
   EXPECT_LT(stats.requested_bytes.all.current, stats.allocated_bytes.all.current);
+}
+
+TEST_F(AllocatorLadder, EachClassOfSizesHasItsOwnSteps) {
+  BookMemory large(4096 * kMiB);
+  CachingAllocator on_book(kBookDevice, large);
+  on_book.free(on_book.allocate(5632, kBookStream));  // waits for a request of its size
+  AllocatorOptions options;
+  options.roundup_power2_divisions = {4};
+  on_book.set_options(options);
+  EXPECT_EQ(on_book.allocate(5121, kBookStream).bytes, 6144u) << "not the 5632 that wait";
+  options.roundup_power2_divisions = {0, 2, 4, 8};  // below 1 MiB, below 2, below 4, above
+  on_book.set_options(options);
+  for (const auto& [asked, given] : {std::pair{size_t{5121}, size_t{5632}},
+                                     {kMiB - 1, kMiB},
+                                     {kMiB, kMiB},
+                                     {kMiB + 1, kMiB + kMiB / 2},
+                                     {2 * kMiB - 1, 2 * kMiB},
+                                     {2 * kMiB + 1, 2 * kMiB + kMiB / 2},
+                                     {4 * kMiB + 1, 4 * kMiB + kMiB / 2},
+                                     {100 * kMiB, 104 * kMiB}}) {
+    const Block block = on_book.allocate(asked, kBookStream);
+    EXPECT_EQ(block.bytes, given) << asked;
+    on_book.free(block);
+  }
+  on_book.set_options({});
+  EXPECT_EQ(on_book.allocate(5121, kBookStream).bytes, 5632u);
+}
+
+TEST_F(AllocatorLadder, RequestsOfTheSizeThatIsNotSplitTakeWholeBlocks) {
+  FakeMemory plain(256 * kMiB, /*has_granules=*/false);
+  AllocatorOptions options;
+  options.max_split_size = 40 * kMiB;
+  CachingAllocator native(kCPU, plain, options);
+  native.free(native.allocate(60 * kMiB, kStream));
+  EXPECT_EQ(native.allocate(38 * kMiB, kStream).bytes, 38 * kMiB) << "below: not of the large one";
+  EXPECT_EQ(plain.taken(), 98 * kMiB);
+  const Block least = native.allocate(40 * kMiB + 512, kStream);
+  EXPECT_EQ(least.bytes, 60 * kMiB) << "20 MiB less than 512 bytes more";
+  native.free(least);
+  EXPECT_EQ(native.allocate(40 * kMiB, kStream).bytes, 40 * kMiB) << "20 MiB would be wasted";
+  EXPECT_EQ(plain.taken(), 138 * kMiB);
+}
+
+TEST_F(AllocatorLadder, BlocksThatAreNotSplitGoBackFirst) {
+  FakeMemory plain(100 * kMiB, /*has_granules=*/false);
+  AllocatorOptions options;
+  options.max_split_size = 40 * kMiB;
+  CachingAllocator native(kCPU, plain, options);
+  const Block oversize = native.allocate(50 * kMiB, kStream),
+              other = native.allocate(30 * kMiB, kStream);
+  native.free(oversize);
+  native.free(other);
+  native.allocate(36 * kMiB, kStream);  // neither fits: the large one may not be split
+  EXPECT_EQ(plain.taken(), (30 + 36) * kMiB);
+  EXPECT_EQ(native.allocate(30 * kMiB, kStream).data, other.data);
+  EXPECT_EQ(native.memory_stats().num_alloc_retries, 1);
+}
+
+TEST_F(AllocatorLadder, CallbacksAreCalledInOrderUntilTheyAreRemoved) {
+  const Block kept = allocator.allocate(30 * kMiB, kStream);
+  std::string calls;
+  const int first = allocator.add_free_memory_callback([&] {
+    calls += "a";
+    return false;
+  });
+  const int second = allocator.add_free_memory_callback([&] {
+    calls += "b";
+    return false;
+  });
+  EXPECT_NE(first, second);
+  EXPECT_THROW(allocator.allocate(10 * kMiB, kStream), OutOfMemoryError);
+  EXPECT_EQ(calls, "ab");
+  allocator.remove_free_memory_callback(first);
+  EXPECT_THROW(allocator.allocate(10 * kMiB, kStream), OutOfMemoryError);
+  EXPECT_EQ(calls, "abb");
+  allocator.free(kept);
+  allocator.allocate(10 * kMiB, kStream);
+  EXPECT_EQ(calls, "abb") << "cached memory served it";
+}
+
+TEST_F(AllocatorLadder, AFailedRequestLeavesAPlannedStepAsItWas) {
+  allocator.set_planned(true);
+  for (int step = 0; step < 4; ++step) {
+    allocator.mark_step(kStream);
+    const Block a = allocator.allocate(4 * kMiB, kStream);
+    EXPECT_THROW(allocator.allocate(40 * kMiB, kStream), OutOfMemoryError);
+    const Block b = allocator.allocate(2 * kMiB, kStream);
+    allocator.free(a);
+    allocator.free(b);
+  }
+  EXPECT_EQ(allocator.stats().allocated, 0);
+  EXPECT_EQ(allocator.memory_stats().num_ooms, 4);
+  EXPECT_EQ(allocator.memory_stats().planned_lower_bound, static_cast<int64_t>(44 * kMiB));
 }
 
 }  // namespace

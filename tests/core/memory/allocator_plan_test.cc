@@ -70,6 +70,31 @@ TEST_F(AllocatorPlan, AStepBeginsWithAnArenaOfThePlansSize) {
                                   [&](const BlockInfo& block) { return block.size == planned; }));
 }
 
+TEST_F(AllocatorPlan, ThereIsNoArenaBesideBlocksThatGoEarlyInTheStep) {
+  allocator.set_options(plain_segments());
+  // Two segments: one holds the block, the other would hold the arena, though no step so far has
+  // needed both at once.
+  for (const size_t bytes : {40 * kMiB, 42 * kMiB}) {
+    allocator.free(allocator.allocate(bytes, kStream));
+  }
+  step();
+  step();
+  const auto planned = static_cast<size_t>(allocator.memory_stats().planned_peak_bytes);
+  const auto has_arena = [&] {
+    allocator.mark_step(kStream);
+    const MemorySnapshot snapshot = allocator.snapshot();
+    return std::ranges::any_of(snapshot.segments, [&](const SegmentInfo& segment) {
+      return std::ranges::any_of(segment.blocks,
+                                 [&](const BlockInfo& block) { return block.size == planned; });
+    });
+  };
+  const Block early = allocator.allocate(40 * kMiB, kStream);
+  EXPECT_FALSE(has_arena());
+  allocator.free(early);
+  step();
+  EXPECT_TRUE(has_arena());
+}
+
 TEST_F(AllocatorPlan, TheArenaComesFromWhatTheStepBeforeUsed) {
   step();
   const int64_t reserved = allocator.stats().reserved;

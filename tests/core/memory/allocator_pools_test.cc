@@ -84,7 +84,33 @@ TEST_P(AllocatorPools, ManyPoolsLeaveNothingBehind) {
     allocator.free(block);
     allocator.release_pool(each);
     EXPECT_EQ(memory.taken(), 0u);
+    EXPECT_EQ(memory.ranges(), 0u);
   }
+}
+
+TEST_P(AllocatorPools, EachReleasedPoolWaitsForItsOwnBlocks) {
+  const PoolId other = allocator.create_pool();
+  EXPECT_EQ(other, pool + 1);
+  const Block first = from_pool(4 * kMiB);
+  Block second;
+  {
+    const PoolGuard guard(allocator, other);
+    second = allocator.allocate(4 * kMiB, kStream);
+  }
+  const size_t each = memory.taken() / 2;
+  allocator.release_pool(pool);
+  allocator.release_pool(other);
+  allocator.free(second);
+  EXPECT_EQ(memory.taken(), each);
+  expect_error<DeviceError>(
+      [&] { allocator.live_blocks(other); },
+      "[allocator] there is no pool 2: expected one that create_pool returned "
+      "and that was not released.");
+  allocator.free(first);
+  EXPECT_EQ(memory.taken(), 0u);
+  allocator.free(allocator.allocate(2 * kMiB, kStream));
+  allocator.empty_cache();
+  EXPECT_EQ(memory.taken(), 0u) << "what served a pool serves others, which may be emptied";
 }
 
 // Restoring a pool to an earlier state.
@@ -176,11 +202,63 @@ TEST_P(PoolRestore, AStateRestoresManyTimes) {
   EXPECT_EQ(allocator.stats().allocated, static_cast<int64_t>(a.bytes + b.bytes));
 }
 
+TEST_P(PoolRestore, BlocksComeBackToTheirOwnSegments) {
+  std::vector<Block> blocks;
+  for (int i = 0; i < 3; ++i) blocks.push_back(from_pool(21 * kMiB));
+  const auto state = allocator.checkpoint(pool);
+  for (const Block& block : blocks) allocator.free(block);
+  restore(*state, blocks);
+}
+
+TEST_P(PoolRestore, ABlockComesBackWithItsOriginAndTheSizeThatWasAskedFor) {
+  const std::string module = "h.7";
+  Block block;
+  {
+    const ModuleScope scope(module);
+    block = from_pool(1000);
+  }
+  const Block large = from_pool(2 * kMiB);
+  const auto state = allocator.checkpoint(pool);
+  const DeviceMemoryStats before = allocator.memory_stats();
+  allocator.free(block);
+  allocator.free(large);
+  restore(*state, {block, large});
+  const DeviceMemoryStats stats = allocator.memory_stats();
+  EXPECT_EQ(stats.requested_bytes.small_pool.current, 1000);
+  EXPECT_EQ(stats.requested_bytes.large_pool.current, static_cast<int64_t>(2 * kMiB));
+  EXPECT_EQ(stats.allocation.small_pool.current, before.allocation.small_pool.current);
+  std::vector<std::string> modules;
+  for (const SegmentInfo& segment : allocator.snapshot().segments) {
+    for (const BlockInfo& info : segment.blocks) {
+      if (info.state == BlockInfo::State::kActiveAllocated) modules.push_back(info.context.module);
+    }
+  }
+  std::ranges::sort(modules);
+  EXPECT_EQ(modules, (std::vector<std::string>{"", "h.7"}));
+}
+
+TEST_P(PoolRestore, EachStreamOfAPoolHasItsBlocksBack) {
+  const Stream other{kCPU, 1};
+  const Block a = from_pool(2 * kMiB);
+  Block b;
+  {
+    const PoolGuard guard(allocator, pool);
+    b = allocator.allocate(3 * kMiB, other);
+  }
+  const auto state = allocator.checkpoint(pool);
+  allocator.free(a);
+  allocator.free(b);
+  EXPECT_EQ(allocator.live_blocks(pool), 0);
+  restore(*state, {a, b});
+}
+
 TEST_P(PoolRestore, AnotherPoolsStateIsRefused) {
   from_pool(kMiB);
   const auto state = allocator.checkpoint(pool);
   const PoolId other = allocator.create_pool();
-  expect_error<DeviceError>([&] { allocator.restore(other, *state); }, "lost the segment");
+  expect_error<DeviceError>([&] { allocator.restore(other, *state); },
+                            "[allocator] pool 2 cannot be restored: it has lost the segment at 0x",
+                            "since the checkpoint.");
 }
 
 TEST(AllocatorStatistics, HavePyTorchsMeaning) {
@@ -249,6 +327,37 @@ TEST(AllocatorStatistics, PeaksOverStreamsMissLittle) {
   EXPECT_EQ(allocator.stats().allocated, 0);
 }
 
+TEST(AllocatorStatistics, PeaksOfSegmentsStartAgainFromWhatIsHeld) {
+  FakeMemory memory(128 * kMiB);
+  CachingAllocator allocator(kCPU, memory, plain_segments());
+  const Block small = allocator.allocate(512, kStream);
+  allocator.free(allocator.allocate(30 * kMiB, kStream));
+  allocator.empty_cache();
+  EXPECT_EQ(allocator.memory_stats().segment.all.peak, 2);
+  allocator.reset_peak_memory_stats();
+  const DeviceMemoryStats stats = allocator.memory_stats();
+  EXPECT_EQ(stats.segment.all.peak, 1);
+  EXPECT_EQ(stats.segment.small_pool.peak, 1);
+  EXPECT_EQ(stats.segment.large_pool.peak, 0);
+  EXPECT_EQ(stats.reserved_bytes.all.peak, static_cast<int64_t>(2 * kMiB));
+  EXPECT_EQ(stats.reserved_bytes.large_pool.peak, 0);
+  allocator.free(small);
+}
+
+TEST(AllocatorHistory, RecordsStacksOnlyWhereTheyAreAskedFor) {
+  FakeMemory memory(128 * kMiB);
+  CachingAllocator allocator(kCPU, memory);
+  for (const bool stacks : {false, true}) {
+    allocator.record_memory_history(5, stacks);
+    allocator.free(allocator.allocate(3 * kMiB, kStream));
+    const MemorySnapshot snapshot = allocator.snapshot();
+    ASSERT_FALSE(snapshot.trace.empty());
+    const auto has_stack = [](const TraceEntry& entry) { return !entry.context.stack.empty(); };
+    EXPECT_EQ(std::ranges::any_of(snapshot.trace, has_stack), stacks);
+  }
+  allocator.record_memory_history(0);
+}
+
 TEST(AllocatorHistory, KeepsTheLastThingsThatHappened) {
   FakeMemory memory(128 * kMiB);
   CachingAllocator allocator(kCPU, memory);
@@ -285,6 +394,17 @@ TEST(AllocatorHistory, NamesTheBlocksAtThePeak) {
   std::ranges::sort(sizes);
   EXPECT_EQ(sizes, (std::vector{4 * kMiB, 5 * kMiB}));
   for (const Block& block : {before, b, c}) allocator.free(block);
+}
+
+TEST(AllocatorHistory, NamesTheBlocksAtThePeakInAllSegments) {
+  FakeMemory memory(128 * kMiB);
+  CachingAllocator allocator(kCPU, memory, plain_segments());
+  allocator.record_memory_history(100);
+  std::vector<Block> blocks;
+  for (size_t i = 0; i < 3; ++i) blocks.push_back(allocator.allocate((21 + i) * kMiB, kStream));
+  EXPECT_EQ(allocator.blocks_at_peak().size(), blocks.size());
+  for (const Block& block : blocks) allocator.free(block);
+  EXPECT_EQ(allocator.blocks_at_peak().size(), blocks.size());
 }
 
 TEST(AllocatorFork, TheChildMayAllocateWhileAThreadOfTheParentDid) {

@@ -49,6 +49,42 @@ TEST_F(AllocatorStreams, ABlockUsedOnASideStreamServesItsOwnAfterThatWork) {
   EXPECT_EQ(runtime.queued(kSide), 0u);
 }
 
+TEST_F(AllocatorStreams, EachPoolOfSizesHasPeaksOfItsOwn) {
+  for (const auto& [bytes, count] : {std::pair(size_t{512}, 5), std::pair(3 * kMiB, 3)}) {
+    std::vector<Block> blocks;
+    for (int i = 0; i < count; ++i) blocks.push_back(allocator.allocate(bytes, kMain));
+    runtime.launch(kSide, [] {});
+    for (const Block& block : blocks) {
+      allocator.record_stream(block, kSide);
+      allocator.free(block);  // active until the side stream is through
+    }
+  }
+  const DeviceMemoryStats stats = allocator.memory_stats();
+  EXPECT_EQ(stats.allocation.small_pool.peak, 5);
+  EXPECT_EQ(stats.allocation.large_pool.peak, 3);
+  EXPECT_EQ(stats.allocation.all.peak, 5);
+  EXPECT_EQ(stats.active.small_pool.peak, 5);
+  EXPECT_EQ(stats.active.large_pool.peak, 3);
+  EXPECT_EQ(stats.allocated_bytes.small_pool.peak, 5 * 512);
+  EXPECT_EQ(stats.active_bytes.large_pool.peak, static_cast<int64_t>(3 * 3 * kMiB));
+}
+
+TEST_F(AllocatorStreams, EventsServeAgain) {
+  const auto use = [&] {
+    const Block block = allocator.allocate(kMiB, kMain);
+    runtime.launch(kSide, [] {});
+    allocator.record_stream(block, kSide);
+    allocator.free(block);
+    runtime.run(kSide);
+    allocator.free(allocator.allocate(2 * kMiB, kMain));
+  };
+  use();
+  use();
+  const size_t made = runtime.events_made();
+  for (int i = 0; i < 8; ++i) use();
+  EXPECT_EQ(runtime.events_made(), made);
+}
+
 TEST_F(AllocatorStreams, WaitingReuseBlocksNobodyAndTakesTheOldestBlock) {
   const int64_t waits = hidden_waits();
   std::vector<Block> blocks;

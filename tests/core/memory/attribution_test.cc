@@ -40,5 +40,24 @@ TEST(MemoryAttribution, TheTableTakesSmallOnesTogether) {
             "             350  50.0 %        2  2 others\n");
 }
 
+TEST(MemoryAttribution, TheTableHasALineForEachShare) {
+  EXPECT_EQ(memory_table(memory_by_operator(blocks_of_two_layers())),
+            "           bytes   share   blocks\n"
+            "             350  50.0 %        2  mm\n"
+            "             300  42.9 %        1  add\n"
+            "              50   7.1 %        1  outside operators\n");
+  EXPECT_EQ(memory_table(memory_by_operator(blocks_of_two_layers()), 3).find("others"),
+            std::string::npos);
+  EXPECT_EQ(memory_table({}), "           bytes   share   blocks\n");
+  const std::vector<MemoryShare> nothing = {{"none", 0, 2}};
+  EXPECT_EQ(memory_table(nothing),
+            "           bytes   share   blocks\n"
+            "               0   0.0 %        2  none\n");
+  std::vector<MemoryShare> many(22, MemoryShare{"x", 1, 3});
+  const std::string table = memory_table(many);
+  EXPECT_NE(table.find("               2   9.1 %        6  2 others\n"), std::string::npos)
+      << table;
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -52,7 +52,16 @@ RC_GTEST_PROP(PlaceBins, FindTheLowestChunkThatFits, (const Numbers& numbers, co
         if (inside[i] && room >= bytes) expected = &chunks[i];
       }
       RC_ASSERT(bins.find(bytes, sparing) == expected);
+      for (const Chunk& chunk : chunks) {
+        const size_t room = sparing ? sparing_room(chunk) : chunk.size;
+        RC_ASSERT(bins.fits(chunk, bytes, sparing) == (room >= bytes));
+      }
     }
+    const Chunk* highest = nullptr;
+    for (size_t i = chunks.size(); i-- > 0 && highest == nullptr;) {
+      if (inside[i] && chunks[i].size >= bytes) highest = &chunks[i];
+    }
+    RC_ASSERT(bins.find_highest(bytes) == highest);
   }
 }
 

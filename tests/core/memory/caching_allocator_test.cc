@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "core/memory/cpu_memory.h"
 #include "core/memory/null_memory.h"
@@ -158,6 +160,13 @@ TEST(CachingAllocator, MetaHoldsMoreThanAnyMachine) {
   EXPECT_EQ(meta.stats().allocated, 0);
 }
 
+TEST(CachingAllocator, DevicesOfNegativeNumbersDoNotExist) {
+  for (const Device device : {Device{DeviceType::kHost, -1}, Device{DeviceType::kCPU, -1},
+                              Device{DeviceType::kCPU, 1}, Device{DeviceType::kMeta, 1}}) {
+    expect_error<DeviceError>([&] { allocator(device); }, "there is no device");
+  }
+}
+
 TEST(CachingAllocator, ZeroBytesGiveANullBlockThatMayBeFreed) {
   FakeMemory memory(64 * kMiB);
   CachingAllocator allocator(kCPU, memory);
@@ -177,6 +186,13 @@ TEST(CachingAllocator, AbsurdSizesAreOutOfMemory) {
                                    "[allocator] out of memory");
   }
   allocator.free(allocator.allocate(1, kStream));
+  const std::string absurd =
+      "[allocator] out of memory: 4611686018427387905 bytes are more than any device has. Was a "
+      "negative size converted?";
+  expect_error<OutOfMemoryError>([&] { allocator.allocate((size_t{1} << 62) + 1, kStream); },
+                                 absurd);
+  expect_error<OutOfMemoryError>([&] { allocator.allocate(size_t{1} << 62, kStream); },
+                                 "above the budget");
 }
 
 TEST(CachingAllocator, StaysUsableAfterRunningOut) {
@@ -331,10 +347,33 @@ TEST(CachingAllocator, RawPointersAreFreedOnce) {
   int local = 0;
   EXPECT_THROW(allocator.raw_delete(&local), DeviceError);
   allocator.raw_delete(nullptr);
+  EXPECT_EQ(allocator.raw_alloc(0, kStream), nullptr);
+  EXPECT_EQ(allocator.wrong_frees(), 0);
 }
 
-TEST(CachingAllocator, ThreadsMayUseItAtOnce) {
-  FakeMemory memory(512 * kMiB);
+TEST(CachingAllocator, WorksAsBeforeAfterAllItsLocksWereTaken) {
+  FakeMemory memory(64 * kMiB);
+  CachingAllocator allocator(kCPU, memory);
+  const Block block = allocator.allocate(1000, kStream);
+  allocator.lock_all();
+  allocator.unlock_all();
+  // Each of these takes one lock or more.
+  allocator.free(block);
+  allocator.set_options(plain_segments());
+  allocator.raw_delete(allocator.raw_alloc(3 * kMiB, {kCPU, 1}));
+  allocator.remove_oom_observer(allocator.add_oom_observer([](size_t, const std::string&) {}));
+  allocator.record_memory_history(4);
+  allocator.reset_accumulated_memory_stats();
+  allocator.release_pool(allocator.create_pool());
+  std::vector<Block> blocks;
+  for (int i = 0; i < 200; ++i) blocks.push_back(allocator.allocate(512, kStream));
+  EXPECT_EQ(allocator.memory_stats().allocation.all.current, 200);
+  EXPECT_EQ(allocator.snapshot().trace.size(), 4u);
+  allocator.empty_cache();
+}
+
+void use_from_threads(bool has_granules) {
+  FakeMemory memory(512 * kMiB, has_granules);
   CachingAllocator allocator(kCPU, memory);
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t) {
@@ -353,7 +392,7 @@ TEST(CachingAllocator, ThreadsMayUseItAtOnce) {
           allocator.free(held.front().block);
           held.erase(held.begin());
         }
-        if (i % 500 == 0) allocator.empty_cache();
+        if (i % 100 == 0) allocator.empty_cache();
         if (held.size() > 40) {
           for (const Held& each : held) allocator.free(each.block);
           held.clear();
@@ -372,6 +411,10 @@ TEST(CachingAllocator, ThreadsMayUseItAtOnce) {
   EXPECT_EQ(memory.taken(), 0u);
   EXPECT_EQ(memory.wrong_calls, 0) << memory.wrong_call;
 }
+
+TEST(CachingAllocator, ThreadsMayUseItAtOnce) { use_from_threads(true); }
+
+TEST(CachingAllocator, ThreadsMayUsePlainSegmentsAtOnce) { use_from_threads(false); }
 
 }  // namespace
 }  // namespace lockstep

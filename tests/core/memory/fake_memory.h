@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "core/device/device_memory.h"
 
@@ -54,6 +55,8 @@ class FakeMemory final : public DeviceMemory {
   void* reserve(size_t bytes) noexcept override {
     const std::lock_guard guard(mutex_);
     ++reservations;
+    reserved_sizes.push_back(bytes);
+    if (fails(failing_reservations)) return nullptr;
     void* const raw = mmap(nullptr, bytes + kGranule, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     const auto begin = (reinterpret_cast<uintptr_t>(raw) + kGranule - 1) & ~(kGranule - 1);
@@ -130,7 +133,14 @@ class FakeMemory final : public DeviceMemory {
     return held();
   }
 
+  /// Number of address ranges that are reserved.
+  size_t ranges() const {
+    const std::lock_guard guard(mutex_);
+    return ranges_.size();
+  }
+
   int failing_allocations = 0;  ///< number of next calls that fail; negative: all
+  int failing_reservations = 0;
   int failing_creations = 0;
   int failing_maps = 0;
   int allocations = 0;
@@ -140,6 +150,7 @@ class FakeMemory final : public DeviceMemory {
   int unmaps = 0;
   int wrong_calls = 0;  ///< calls that violate the contract
   const char* wrong_call = "";
+  std::vector<size_t> reserved_sizes;  ///< bytes of each reservation that was asked for
 
  private:
   size_t held() const {

@@ -59,6 +59,7 @@ class FakeRuntime final : public DeviceRuntime {
     }
   }
   size_t queued(const Stream& stream) { return queue(stream).size(); }
+  size_t events_made() const { return events_.size(); }
   /// Marks the stream as destroyed, as if by code outside the runtime.
   void forget(const Stream& stream) { gone_.push_back(stream.id); }
 

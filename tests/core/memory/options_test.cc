@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -82,6 +84,7 @@ TEST(AllocatorOptions, ErrorsNameSourceKeyValueAndWhatIsAllowed) {
   expect_refused("max_split_size_mb:12", "max_split_size_mb cannot be \"12\"",
                  "not below large_segment_size_mb");
   expect_refused("max_split_size_mb:-30", "\"-30\"");
+  expect_refused("max_split_size_mb:-0.5", "\"-0.5\"");
   expect_refused("garbage_collection_threshold:1", "below 1");
   expect_refused("garbage_collection_threshold:nan", "below 1");
   expect_refused("per_process_memory_fraction:0", "above 0");
@@ -105,6 +108,126 @@ TEST(AllocatorOptions, UnknownKeysAreRefusedWithASuggestion) {
   expect_refused("release_lock_on_hipmalloc:True", "unknown key");
   expect_refused("expandable_segments", "has no value", "key:value");
   expect_refused(",", "has no value");
+}
+
+TEST(AllocatorOptions, TheDefaultsAreWritten) {
+  EXPECT_EQ(to_string(AllocatorOptions()),
+            "expandable_segments:True,max_split_size_mb:unlimited,roundup_power2_divisions:0,"
+            "garbage_collection_threshold:0,per_process_memory_fraction:1,large_segment_size_mb:20,"
+            "stream_reuse:wait,reserve_ratio:1.02,record_call_sites:False");
+  EXPECT_EQ(allocator_option_text({}, "large_segment_size_mb"), "20");
+  EXPECT_EQ(allocator_option_text({}, "backend"), "native");
+  AllocatorOptions options;
+  options.roundup_power2_divisions = {0};
+  EXPECT_EQ(allocator_option_text(options, "roundup_power2_divisions"), "[>:0]");
+  options.roundup_power2_divisions = {4};
+  EXPECT_EQ(allocator_option_text(options, "roundup_power2_divisions"), "4");
+}
+
+TEST(AllocatorOptions, TheEndsOfEachRangeAreAllowedAndNothingBeyond) {
+  const std::string most_divisions = [] {
+    std::string list;
+    for (int i = 0; i <= 16; ++i) list += std::to_string(1 << i) + ":2,";
+    return list;
+  }();
+  for (const std::string text :
+       {"large_segment_size_mb:2", "large_segment_size_mb:65536", "reserve_ratio:1",
+        "reserve_ratio:16", "garbage_collection_threshold:0", "garbage_collection_threshold:0.99",
+        "per_process_memory_fraction:1", "per_process_memory_fraction:0.01", "max_split_size_mb:20",
+        "max_split_size_mb:8796093022207", "roundup_power2_divisions:1024",
+        "roundup_power2_divisions:1", "roundup_power2_divisions:[>:1]",
+        "roundup_power2_divisions:[1:1,2:0]"}) {
+    EXPECT_NO_THROW(options_of(text)) << text;
+  }
+  EXPECT_EQ(options_of("roundup_power2_divisions:[" + most_divisions + ">:4]")
+                .roundup_power2_divisions.size(),
+            18u);
+  EXPECT_EQ(options_of("max_split_size_mb:8796093022207").max_split_size, (size_t{1} << 63) - kMiB);
+  const std::string fraction = "a fraction of the device's memory above 0, at most 1.";
+  const std::string divisions =
+      "expected a power of two up to 1024 or 0, or a list such as [256:1,512:2,>:4] whose sizes "
+      "are rising powers of two of MiB, up to 65536.";
+  const std::string split = "expected MiB, not below large_segment_size_mb, or \"unlimited\".";
+  for (const auto& [text, allowed] : std::vector<std::pair<std::string, std::string>>{
+           {"large_segment_size_mb:1.99", "expected MiB, at least 2 and at most 65536."},
+           {"large_segment_size_mb:65536.5", "expected MiB, at least 2 and at most 65536."},
+           {"reserve_ratio:0.99", "expected a number from 1 to 16."},
+           {"reserve_ratio:16.5", "expected a number from 1 to 16."},
+           {"reserve_ratio:x", "expected a number from 1 to 16."},
+           {"garbage_collection_threshold:-0.1", "a fraction of the budget below 1; 0 is off."},
+           {"garbage_collection_threshold:1", "a fraction of the budget below 1; 0 is off."},
+           {"per_process_memory_fraction:0", fraction},
+           {"per_process_memory_fraction:1.01", fraction},
+           {"max_split_size_mb:19.9", split},
+           {"max_split_size_mb:8796093022208", split},
+           {"stream_reuse:never", "expected wait or poll."},
+           {"record_call_sites:1", "expected True or False."},
+           {"expandable_segments:FALSE", "expected True or False."},
+           {"backend:other", "expected native, the only one."},
+           {"roundup_power2_divisions:2048", divisions},
+           {"roundup_power2_divisions:-1", divisions},
+           {"roundup_power2_divisions:x", divisions},
+           {"roundup_power2_divisions:[", divisions},
+           {"roundup_power2_divisions:[]", divisions},
+           {"roundup_power2_divisions:[256]", divisions},
+           {"roundup_power2_divisions:[256:x]", divisions},
+           {"roundup_power2_divisions:[x:2]", divisions},
+           {"roundup_power2_divisions:[3:2]", divisions},
+           {"roundup_power2_divisions:[256:2,256:4]", divisions},
+           {"roundup_power2_divisions:[>:2,>:4]", divisions},
+           {"roundup_power2_divisions:[" + most_divisions + "131072:2]", divisions}}) {
+    expect_refused(text, allowed);
+  }
+}
+
+TEST(AllocatorOptions, EachKeyThatIsIgnoredTakesItsKindOfValue) {
+  for (const char* key : {"release_lock_on_cudamalloc", "throw_on_cudamalloc_oom",
+                          "graph_capture_record_stream_reuse", "pinned_use_cuda_host_register",
+                          "pinned_use_background_threads", "pinned_free_catch_all"}) {
+    for (const char* value : {"True", "False", "true", "false"}) {
+      EXPECT_EQ(options_of(std::string(key) + ":" + value), AllocatorOptions());
+    }
+    expect_refused(std::string(key) + ":2", key, "True or False");
+  }
+  for (const char* key : {"max_non_split_rounding_mb", "pinned_num_register_threads",
+                          "pinned_reserve_segment_size_mb", "pinned_max_round_threshold_mb",
+                          "pinned_max_cached_size_mb"}) {
+    EXPECT_EQ(options_of(std::string(key) + ":0"), AllocatorOptions());
+    expect_refused(std::string(key) + ":x", key, "a whole number");
+  }
+}
+
+TEST(AllocatorOptions, AListMayBeFollowedByAnotherKey) {
+  const AllocatorOptions options =
+      options_of("roundup_power2_divisions:[256:1,>:4],stream_reuse:poll,large_segment_size_mb:4");
+  EXPECT_EQ(options.roundup_power2_divisions.size(), 10u);
+  EXPECT_EQ(options.stream_reuse, StreamReuse::kPoll);
+  EXPECT_EQ(options.large_segment_size, 4 * kMiB);
+  EXPECT_EQ(options_of("stream_reuse:poll,stream_reuse:wait").stream_reuse, StreamReuse::kWait);
+}
+
+TEST(AllocatorOptions, TheFirstVariableThatIsSetIsReadOnce) {
+  // The environment is read once, in a process of its own.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto size_with = [](const std::vector<std::string>& variables) {
+    for (const std::string& name : variables) {
+      ::setenv(name.c_str(), ("large_segment_size_mb:" + std::to_string(name.size())).c_str(), 1);
+    }
+    return allocator_options_from_environment().large_segment_size / kMiB;
+  };
+  const std::string own = "LOCKSTEP_ALLOC_CONF", cuda = "PYTORCH_CUDA_ALLOC_CONF",
+                    general = "PYTORCH_ALLOC_CONF";
+  EXPECT_EXIT(
+      {
+        const bool right = size_with({own, cuda, general}) == own.size();
+        ::setenv(own.c_str(), "large_segment_size_mb:2", 1);
+        _exit(right && size_with({}) == own.size() ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(_exit(size_with({cuda, general}) == cuda.size() ? 0 : 1), testing::ExitedWithCode(0),
+              "");
+  EXPECT_EXIT(_exit(size_with({general}) == general.size() ? 0 : 1), testing::ExitedWithCode(0),
+              "");
 }
 
 TEST(AllocatorOptions, ValuesThatCodeSetsAreCheckedAlike) {

@@ -143,6 +143,9 @@ TEST(Pickle, BytesThatAreNoUtf8AreReplaced) {
             "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
   EXPECT_EQ(read_back("a\xff"), "a" + bad);
   EXPECT_EQ(read_back("\xc3"), bad);
+  EXPECT_EQ(read_back("\xc3("), bad + "(") << "no second byte";
+  EXPECT_EQ(read_back("\xe2\x82("), bad + bad + "(") << "no third byte";
+  EXPECT_EQ(read_back("\xf0\x9f\x98("), bad + bad + bad + "(") << "no fourth byte";
   EXPECT_EQ(read_back("\xc0\xaf"), bad + bad) << "overlong";
   EXPECT_EQ(read_back("\xed\xa0\x80"), bad + bad + bad) << "a surrogate";
   EXPECT_EQ(read_back("\xf4\x90\x80\x80"), bad + bad + bad + bad) << "beyond Unicode";

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/base/check.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/core/memory/unpickle.h"
 
@@ -83,6 +84,25 @@ TEST(MemorySnapshot, JsonHasSegmentsTraceAndEachStackOnce) {
   EXPECT_EQ(read["stacks"][0][0], to_string(sample_snapshot().trace[1].context.stack.frames()[0]));
 }
 
+TEST(MemorySnapshot, ActionsAndStatesHavePyTorchsNames) {
+  using Action = TraceEntry::Action;
+  const std::pair<Action, const char*> actions[] = {{Action::kAlloc, "alloc"},
+                                                    {Action::kFreeRequested, "free_requested"},
+                                                    {Action::kFreeCompleted, "free_completed"},
+                                                    {Action::kSegmentAlloc, "segment_alloc"},
+                                                    {Action::kSegmentFree, "segment_free"},
+                                                    {Action::kSegmentMap, "segment_map"},
+                                                    {Action::kSegmentUnmap, "segment_unmap"},
+                                                    {Action::kSnapshot, "snapshot"},
+                                                    {Action::kOom, "oom"},
+                                                    {Action::kUserDefined, "user_defined"}};
+  for (const auto& [action, expected] : actions) EXPECT_STREQ(name(action), expected);
+  using State = BlockInfo::State;
+  EXPECT_STREQ(name(State::kActiveAllocated), "active_allocated");
+  EXPECT_STREQ(name(State::kActivePendingFree), "active_pending_free");
+  EXPECT_STREQ(name(State::kInactive), "inactive");
+}
+
 TEST(MemorySnapshot, AnEmptyOneIsStillAnObject) {
   EXPECT_EQ(json::parse(to_json({}))["segments"], json::array());
   EXPECT_EQ(Unpickler(to_pickle({})).read()["device_traces"], json::parse("[[]]"));
@@ -125,6 +145,121 @@ TEST(MemorySnapshot, PickleHasTheFormOfPyTorchs) {
   EXPECT_EQ(settings["PYTORCH_CUDA_ALLOC_CONF"], to_string(snapshot.options));
   EXPECT_EQ(settings["max_split_size"], -1);
   EXPECT_EQ(settings["roundup_power2_divisions"], json::parse(R"({"1": 1, ">": 4})"));
+}
+
+/// Two segments and a history without call stacks, whose texts are the same everywhere.
+MemorySnapshot plain_snapshot() {
+  const AllocationContext mm{"mm", "h.0", {}, Phase::kBackward};
+  const AllocationContext of_module{nullptr, "h.1", {}, Phase::kForward};
+  MemorySnapshot snapshot;
+  snapshot.device = parse_device("host:1");
+  SegmentInfo& small = snapshot.segments.emplace_back();
+  small.device = snapshot.device;
+  small.address = 4096;
+  small.total_size = 2048;
+  small.allocated_size = 512;
+  small.active_size = 1024;
+  small.requested_size = 300;
+  small.stream = 3;
+  small.is_expandable = true;
+  small.pool = 7;
+  small.blocks = {{4096, 512, 300, BlockInfo::State::kActiveAllocated, mm},
+                  {4608, 1536, 0, BlockInfo::State::kInactive, of_module}};
+  SegmentInfo& large = snapshot.segments.emplace_back();
+  large.device = snapshot.device;
+  large.address = 8192;
+  large.total_size = 2 << 20;
+  large.is_large = true;
+  TraceEntry alloc = entry(Action::kAlloc, 4096, 512, mm);
+  alloc.stream = 3;
+  TraceEntry oom = entry(Action::kOom, 77, 1 << 20);
+  oom.stream = 2;
+  TraceEntry note = entry(Action::kUserDefined, 0, 0);
+  note.label = "step";
+  snapshot.trace = {alloc, oom, note};
+  snapshot.options.max_split_size = size_t{64} << 20;
+  snapshot.options.garbage_collection_threshold = 0.5;
+  snapshot.options.expandable_segments = false;
+  snapshot.options.roundup_power2_divisions = {1, 2, 4};
+  return snapshot;
+}
+
+TEST(MemorySnapshot, JsonHasALineForEachEntry) {
+  EXPECT_EQ(
+      to_json(plain_snapshot()),
+      R"({"device": "host:1",
+"allocator_settings": "expandable_segments:False,max_split_size_mb:64,)"
+      R"(roundup_power2_divisions:[1:1,2:2,>:4],garbage_collection_threshold:0.5,)"
+      R"(per_process_memory_fraction:1,large_segment_size_mb:20,stream_reuse:wait,)"
+      R"(reserve_ratio:1.02,record_call_sites:False",
+"segments": [
+{"address":4096,"total_size":2048,"allocated_size":512,"active_size":1024,)"
+      R"("requested_size":300,"stream":3,"segment_type":"small","segment_pool_id":7,)"
+      R"("is_expandable":true,"blocks":[{"address":4096,"size":512,"requested_size":300,)"
+      R"("state":"active_allocated","op":"mm","module":"h.0","phase":"backward"},)"
+      R"({"address":4608,"size":1536,"requested_size":0,"state":"inactive","module":"h.1"}]},
+{"address":8192,"total_size":2097152,"allocated_size":0,"active_size":0,"requested_size":0,)"
+      R"("stream":0,"segment_type":"large","segment_pool_id":0,"is_expandable":false,"blocks":[]}
+],
+"trace": [
+{"action":"alloc","addr":4096,"size":512,"stream":3,"time_us":1700000000000000,"op":"mm",)"
+      R"("module":"h.0","phase":"backward"},
+{"action":"oom","device_free":77,"size":1048576,"stream":2,"time_us":1700000000000000},
+{"action":"user_defined","addr":0,"size":0,"stream":0,"time_us":1700000000000000,)"
+      R"("user_metadata":"step"}
+],
+"stacks": []}
+)");
+}
+
+TEST(MemorySnapshot, PickleHasEachFieldOfPyTorchs) {
+  const json frames = json::parse(R"([{"name": "mm", "filename": "operator", "line": 0},
+                                      {"name": "h.0", "filename": "module", "line": 0},
+                                      {"name": "backward", "filename": "phase", "line": 0}])");
+  const json of_module = json::parse(R"([{"name": "h.1", "filename": "module", "line": 0}])");
+  json expected = json::parse(R"({
+    "segments": [
+      {"device": 1, "address": 4096, "total_size": 2048, "allocated_size": 512, "active_size": 1024,
+       "requested_size": 300, "stream": 3, "segment_type": "small", "segment_pool_id": [0, 7],
+       "is_expandable": true, "frames": [], "blocks": [
+         {"address": 4096, "size": 512, "requested_size": 300, "state": "active_allocated"},
+         {"address": 4608, "size": 1536, "requested_size": 0, "state": "inactive"}]},
+      {"device": 1, "address": 8192, "total_size": 2097152, "allocated_size": 0, "active_size": 0,
+       "requested_size": 0, "stream": 0, "segment_type": "large", "segment_pool_id": [0, 0],
+       "is_expandable": false, "frames": [], "blocks": []}],
+    "device_traces": [[], [
+      {"action": "alloc", "addr": 4096, "size": 512, "stream": 3, "time_us": 1700000000000000},
+      {"action": "oom", "device_free": 77, "size": 1048576, "stream": 2,
+       "time_us": 1700000000000000, "frames": []},
+      {"action": "user_defined", "addr": 0, "size": 0, "stream": 0, "time_us": 1700000000000000,
+       "frames": [], "user_metadata": "step"}]],
+    "allocator_settings": {
+      "max_split_size": 67108864, "garbage_collection_threshold": 0.5, "expandable_segments": false,
+      "roundup_power2_divisions": {"1": 1, "2": 2, ">": 4}},
+    "external_annotations": []})");
+  expected["segments"][0]["blocks"][0]["frames"] = frames;
+  expected["segments"][0]["blocks"][1]["frames"] = of_module;
+  expected["device_traces"][1][0]["frames"] = frames;
+  const MemorySnapshot snapshot = plain_snapshot();
+  expected["allocator_settings"]["PYTORCH_CUDA_ALLOC_CONF"] = to_string(snapshot.options);
+  EXPECT_EQ(Unpickler(to_pickle(snapshot)).read(), expected);
+}
+
+TEST(MemorySnapshot, FramesOfAStackAreItsFunctionsAndTheirPlacesInTheirFiles) {
+  const MemorySnapshot snapshot = sample_snapshot();
+  const json read = Unpickler(to_pickle(snapshot)).read();
+  const CallStack::Frame first = snapshot.trace[1].context.stack.frames()[0];
+  const json& frame = read["device_traces"][1][1]["frames"][3];
+  EXPECT_EQ(frame["name"], first.function);
+  const std::string file = frame["filename"];
+  EXPECT_EQ(file.find('/'), std::string::npos) << file;
+  EXPECT_NE(file.find(fmt::format("+{:#x}", first.offset)), std::string::npos) << file;
+  // A stack of other frames gets a number of its own.
+  MemorySnapshot two = sample_snapshot();
+  two.trace[2].context.stack = [] { return CallStack::capture(); }();
+  const json stacks = json::parse(to_json(two));
+  ASSERT_EQ(stacks["stacks"].size(), 2u);
+  EXPECT_EQ(stacks["trace"][2]["stack"], 1);
 }
 
 TEST(MemorySnapshot, PythonReadsThePickle) {

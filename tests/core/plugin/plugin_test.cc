@@ -177,8 +177,8 @@ TEST_P(ElementwisePlugin, AnOperatorWithoutDerivativeSaysWhy) {
 TEST_P(ElementwisePlugin, ObserversAndModesSeeItsCalls) {
   struct Names : CallObserver {
     std::vector<std::string> seen;
-    void enter(const Operator& op, KeySet) override { seen.push_back(op.name()); }
-    void exit(const Operator&) noexcept override {}
+    void enter(const Operator& op, KeySet, const Stack&) override { seen.push_back(op.name()); }
+    void exit(const Operator&, const Stack&) noexcept override {}
   } names;
   struct Counting : DispatchMode {
     int calls = 0;

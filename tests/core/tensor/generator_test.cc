@@ -85,5 +85,25 @@ TEST(Generator, EachThreadHasItsOwnDefault) {
   EXPECT_EQ(default_generator().next_call(), (RandomKey{.seed = 3}));
 }
 
+TEST(Generator, ThreadsThatWereNotSeededDrawNumbersOfTheirOwn) {
+  manual_seed(3);
+  std::set<uint64_t> seeds = {default_generator().seed()};
+  for (int i = 0; i < 3; ++i) {
+    std::thread([&] { seeds.insert(default_generator().seed()); }).join();
+  }
+  EXPECT_EQ(seeds.size(), 4U);
+  EXPECT_TRUE(seeds.contains(3));
+}
+
+TEST(Generator, TheFirstThreadOfTheProcessHasTheProcessSeed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process in which no generator was used yet
+  EXPECT_EXIT(
+      {
+        std::thread([] { manual_seed(7); }).join();
+        std::exit(default_generator().seed() == 7 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
 }  // namespace
 }  // namespace lockstep
