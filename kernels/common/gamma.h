@@ -5,14 +5,7 @@
 #include <limits>
 
 #include "core/base/host_device.h"
-
-// Marks a large function that nvcc does not inline: `ptxas` took half a minute for the copies of
-// polygamma in all kernels.
-#if defined(__CUDACC__)
-#define LS_ONE_COPY __noinline__ LS_HOST_DEVICE
-#else
-#define LS_ONE_COPY
-#endif
+#include "kernels/common/one_copy.h"
 
 namespace lockstep {
 
@@ -20,7 +13,7 @@ namespace detail {
 
 inline constexpr double kPi = 3.14159265358979323846;
 
-/// Hurwitz zeta function, the sum over k >= 0 of (q + k)^-s, for s >= 2 and q > 0: the first terms
+/// Hurwitz zeta function, the sum over k >= 0 of (q + k)^-s, for s > 1 and q > 0: the first terms
 /// are summed directly, the rest by the Euler-Maclaurin formula (Johansson 2015, "Rigorous
 /// high-precision computation of the Hurwitz zeta function").
 LS_ONE_COPY inline double zeta_of_positive(double s, double q) {
@@ -30,7 +23,12 @@ LS_ONE_COPY inline double zeta_of_positive(double s, double q) {
                                  1.0 / 74724249600};
   double sum = 0;
   double a = q;
-  for (; a < 10 + s; a += 1) sum += std::pow(a, -s);
+  for (; a < 10 + s; a += 1) {
+    const double power = std::pow(a, -s);
+    sum += power;
+    // For a large s the rest is below the sum's rounding error.
+    if (power * (a / (s - 1) + 1) <= sum * 1e-17) return sum;
+  }
   const double power = std::pow(a, -s);
   sum += power * a / (s - 1) + 0.5 * power;
   double term = power / a;
@@ -43,17 +41,15 @@ LS_ONE_COPY inline double zeta_of_positive(double s, double q) {
   return sum;
 }
 
-/// Hurwitz zeta function for any q except 0, -1, ...: the terms with q + k < 0 form a finite piece
-/// of the sum that starts at their mirror image.
-LS_HOST_DEVICE inline double zeta(int64_t s, double q) {
-  const double order = static_cast<double>(s);
-  if (q > 0) return zeta_of_positive(order, q);
+/// Hurwitz zeta function for any q except 0, -1, ... and, below 0, whole s: the terms with q + k <
+/// 0 form a finite piece of the sum that starts at their mirror image.
+LS_HOST_DEVICE inline double zeta(double s, double q) {
+  if (q > 0) return zeta_of_positive(s, q);
   const double below = std::ceil(-q);
   const double first = q + below;  // in (0, 1)
   const double mirrored = 1 - first;
-  const double negative =
-      zeta_of_positive(order, mirrored) - zeta_of_positive(order, mirrored + below);
-  return zeta_of_positive(order, first) + (s % 2 == 0 ? negative : -negative);
+  const double negative = zeta_of_positive(s, mirrored) - zeta_of_positive(s, mirrored + below);
+  return zeta_of_positive(s, first) + (std::fmod(s, 2) == 0 ? negative : -negative);
 }
 
 }  // namespace detail
@@ -97,9 +93,20 @@ LS_ONE_COPY inline double polygamma(int64_t n, double x) {
   const double sign = n % 2 == 0 ? -1 : 1;
   if (x <= 0 && x == std::floor(x)) return sign * std::numeric_limits<double>::infinity();
   if (std::isinf(x)) return sign * 0.0;
-  return sign * std::tgamma(static_cast<double>(n) + 1) * detail::zeta(n + 1, x);
+  return sign * std::tgamma(static_cast<double>(n) + 1) *
+         detail::zeta(static_cast<double>(n) + 1, x);
+}
+
+/// Hurwitz zeta function: the sum over k >= 0 of (q + k)^-s. Infinite for s = 1 and for q = 0, -1,
+/// -2, ...; NaN for s < 1 and for a negative q whose powers are not real.
+LS_HOST_DEVICE inline double hurwitz_zeta(double s, double q) {
+  if (std::isnan(s) || std::isnan(q) || s < 1) return std::numeric_limits<double>::quiet_NaN();
+  if (s == 1) return std::numeric_limits<double>::infinity();
+  if (q <= 0) {
+    if (q == std::floor(q)) return std::numeric_limits<double>::infinity();
+    if (s != std::floor(s)) return std::numeric_limits<double>::quiet_NaN();
+  }
+  return std::isinf(q) ? 0.0 : detail::zeta(s, q);
 }
 
 }  // namespace lockstep
-
-#undef LS_ONE_COPY

@@ -79,6 +79,19 @@ Product linear_product(const Out& out, const In& input, const In& weight, const 
   return product;
 }
 
+Product linear_weight_product(const Out& out, const In& grad, const In& input) {
+  Product product;
+  product.dtype = grad.dtype;
+  product.m = out.size(0);
+  product.n = out.size(1);
+  product.k = grad.size(0);
+  product.a = {grad.address, std::max<int64_t>(1, product.m), /*transposed=*/true};
+  product.b = {input.address, std::max<int64_t>(1, product.n)};
+  product.result = out.address;
+  product.ld = std::max<int64_t>(1, product.n);
+  return product;
+}
+
 void join_rows(Product& p) {
   if (p.batch <= 1 || p.m <= 0 || p.b.batch_stride != 0 || p.a.transposed) return;
   const auto even = [&](int64_t batch, int64_t row) { return p.m == 1 || batch == p.m * row; };

@@ -60,6 +60,9 @@ Product linear_product(const Out& out, const In& input, const In& weight, const 
 /// The product grad weight, the gradient of linear's input. Row-major tensors [..., out] and [out,
 /// in].
 Product linear_input_product(const Out& out, const In& grad, const In& weight);
+/// The product grad^T input, the gradient of linear's weight. Row-major matrices [rows, out] and
+/// [rows, in].
+Product linear_weight_product(const Out& out, const In& grad, const In& input);
 
 /// Turns a batch that shares one matrix b into a single product over all rows of a, if these are
 /// evenly spaced.

@@ -20,10 +20,7 @@ CudnnCall::CudnnCall()
   const Stream on = kernel_stream();
   device = on.device.index;
   stream = static_cast<cudaStream_t>(runtime_of(on.device).native(on));
-  capability = 0;
-  const CUresult answer = context.driver().cuDeviceGetAttribute(
-      &capability, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, context.device());
-  if (answer != CUDA_SUCCESS) capability = 0;
+  capability = context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 }
 
 bool has_cudnn() {

@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
+#include "core/base/spans/span.h"
 #include "kernels/host/host_faults.h"
 #include "kernels/host/host_options.h"
 
@@ -390,6 +391,10 @@ void HostRuntime::launch(const Stream& stream, std::unique_ptr<QueuedKernel> ker
                   should_fail(HostFault::kKernel)};
   if (call_stacks_.load(std::memory_order_relaxed)) {
     task.stack = std::make_unique<CallStack>(CallStack::capture());
+  }
+  if (is_recording_spans()) [[unlikely]] {
+    task.launch = next_launch();
+    record_moment(SpanKind::kLaunch, "launch", task.launch);
   }
   (void)find(stream)->push(std::move(task));
 }

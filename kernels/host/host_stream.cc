@@ -15,6 +15,7 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/base/service_thread.h"
+#include "core/base/spans/span.h"
 #include "core/dispatch/operator.h"
 #include "kernels/host/host_runtime.h"
 
@@ -248,6 +249,7 @@ void HostStream::run(KernelTask& task) {
   LS_CHECK(!task.fails, DeviceError, "[{}] the kernel failed: a HostFaultGuard made it fail.",
            kernel.op().name());
   const KernelGate::Pass pass(gate_, priority_);
+  const Span span(SpanKind::kKernel, kernel.op().name(), task.launch);
   set_num_threads(kernel_threads());
   if (kernel.random()) default_generator().set_state(*kernel.random());
   kernel.run();
@@ -255,6 +257,7 @@ void HostStream::run(KernelTask& task) {
 
 void HostStream::run(const CopyTask& task) {
   LS_CHECK(!task.fails, DeviceError, "[copy] the copy failed: a HostFaultGuard made it fail.");
+  const Span span(SpanKind::kKernel, "copy", 0, static_cast<int64_t>(task.bytes));
   const auto start = std::chrono::steady_clock::now();
   std::memcpy(task.to, task.from, task.bytes);
   if (task.least_seconds > 0) {

@@ -36,6 +36,7 @@ struct KernelTask {
   std::string module;                ///< module that queued it; "" outside modules
   std::unique_ptr<CallStack> stack;  ///< null unless call stacks are recorded
   bool fails = false;                ///< a HostFaultGuard makes it fail
+  uint64_t launch = 0;               ///< number of its launch in a profile; 0: not recorded
 };
 struct CopyTask {
   void* to;

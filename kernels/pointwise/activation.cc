@@ -1,6 +1,7 @@
 #include "kernels/pointwise/activation.h"
 
 #include "kernels/common/functors.h"
+#include "kernels/common/row_halves.h"
 #include "kernels/pointwise/backend.h"
 
 namespace LS_POINTWISE_NAMESPACE {
@@ -44,6 +45,17 @@ void threshold_backward(const Out& out, const In& grad, const In& self, Scalar t
   });
 }
 
+void swiglu_of_halves(const Out& out, const In& gate_up) {
+  const RowHalves halves(gate_up);
+  swiglu(halves.rows(out), halves.first(gate_up), halves.second(gate_up));
+}
+void swiglu_of_halves_backward(const Out& out, const In& grad, const In& gate_up) {
+  const RowHalves halves(gate_up);
+  const In rows = halves.rows(grad), gate = halves.first(gate_up);
+  swiglu_backward(halves.first(out), rows, gate, halves.second(gate_up));
+  swiglu(halves.second(out), gate, rows);
+}
+
 LS_POINTWISE_KERNEL("tanh", activation<Tanh>);
 LS_POINTWISE_KERNEL("sigmoid", activation<Sigmoid>);
 LS_POINTWISE_KERNEL("relu", relu);
@@ -53,6 +65,8 @@ LS_POINTWISE_KERNEL("gelu_backward", gelu_backward);
 LS_POINTWISE_KERNEL("silu_backward", backward<SiluBackward>);
 LS_POINTWISE_KERNEL("swiglu", swiglu);
 LS_POINTWISE_KERNEL("swiglu_backward", swiglu_backward);
+LS_BACKEND_KERNEL("swiglu_of_halves", swiglu_of_halves, Strides::kContiguous);
+LS_BACKEND_KERNEL("swiglu_of_halves_backward", swiglu_of_halves_backward, Strides::kContiguous);
 LS_POINTWISE_KERNEL("threshold_backward", threshold_backward);
 LS_POINTWISE_KERNEL("tanh_backward", backward<TanhBackward>);
 LS_POINTWISE_KERNEL("sigmoid_backward", backward<SigmoidBackward>);

@@ -54,6 +54,7 @@ LS_POINTWISE_KERNEL("lerp.Scalar", lerp_number);
 LS_POINTWISE_KERNEL("hypot", binary<Hypotenuse>);
 LS_POINTWISE_KERNEL("atan2", binary<ArcTangent2>);
 LS_POINTWISE_KERNEL("logaddexp", binary<LogAddExp>);
+LS_POINTWISE_KERNEL("_binary_cross_entropy", binary<BinaryCrossEntropy>);
 LS_POINTWISE_KERNEL("xlogy.Tensor", binary<XLogY>);
 LS_POINTWISE_KERNEL("pow.Tensor_Tensor", pow);
 LS_POINTWISE_KERNEL("pow.Scalar", pow_of_number);

@@ -94,6 +94,18 @@ struct LogAddExp {
     return a == b && std::fabs(a) == std::numeric_limits<T>::infinity() ? a : sum;
   }
 };
+/// -b log(a) - (1 - b) log(1 - a), each logarithm at least -100.
+struct BinaryCrossEntropy {
+  static constexpr FunctorName kName = "BinaryCrossEntropy";
+  static constexpr bool kHeavy = true;
+  template <class T>
+  LS_HOST_DEVICE T operator()(T a, T b) const {
+    const T with = elementary::log(a);
+    const T without = elementary::log1p(-a);
+    constexpr T kLeast = -100;
+    return (b - 1) * (without < kLeast ? kLeast : without) - b * (with < kLeast ? kLeast : with);
+  }
+};
 /// a log b, but 0 if a is 0 and b is not NaN.
 struct XLogY {
   static constexpr FunctorName kName = "XLogY";

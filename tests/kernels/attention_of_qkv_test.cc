@@ -49,8 +49,8 @@ TEST(AttentionOfQkv, ScaleReplacesTheDefault) {
 /// Names of the operators that are called.
 class Names final : public CallObserver {
  public:
-  void enter(const Operator& op, KeySet) override { names.emplace_back(op.name()); }
-  void exit(const Operator&) noexcept override {}
+  void enter(const Operator& op, KeySet, const Stack&) override { names.emplace_back(op.name()); }
+  void exit(const Operator&, const Stack&) noexcept override {}
   std::vector<std::string> names;
 };
 

@@ -121,14 +121,18 @@ TEST(LinearCrossEntropy, NeverStoresTheLogitsOfAllRows) {
 }
 
 TEST(LinearCrossEntropy, AChunkHasABoundedNumberOfLogits) {
-  EXPECT_EQ(linear_cross_entropy_chunk(0, 50257), 1);
-  EXPECT_EQ(linear_cross_entropy_chunk(37, 50257), 37);
+  EXPECT_EQ(linear_cross_entropy_chunk(0, 50257, DeviceType::kCPU), 1);
+  EXPECT_EQ(linear_cross_entropy_chunk(37, 50257, DeviceType::kCPU), 37);
   for (const int64_t classes : {1000, 50257, 128256}) {
     for (const int64_t rows : {1024, 4096, 65536}) {
-      const int64_t chunk = linear_cross_entropy_chunk(rows, classes);
-      EXPECT_LE(chunk, rows);
-      EXPECT_LE((chunk - 64) * classes, std::max(int64_t{1} << 26, 512 * classes));
-      EXPECT_TRUE(chunk == rows || chunk % 64 == 0) << chunk;
+      const auto check = [&](DeviceType device, int64_t logits, int64_t unit) {
+        const int64_t chunk = linear_cross_entropy_chunk(rows, classes, device);
+        EXPECT_LE(chunk, rows);
+        EXPECT_LE((chunk - unit) * classes, std::max(logits, 512 * classes));
+        EXPECT_TRUE(chunk == rows || chunk % unit == 0) << chunk;
+      };
+      check(DeviceType::kCPU, int64_t{1} << 26, 64);
+      check(DeviceType::kCUDA, int64_t{1} << 28, 128);
     }
   }
 }

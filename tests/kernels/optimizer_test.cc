@@ -111,6 +111,47 @@ TEST(FusedSgd, FollowsTheFormulas) {
   }
 }
 
+TEST(FusedOptimizers, WriteTheCastsOfWhatTheyUpdate) {
+  const Options o;
+  for (const DType half : {DType::kBF16, DType::kF16}) {
+    Parameters p;
+    std::vector<Tensor> casts;
+    for (const Tensor& each : p.values) casts.push_back(zeros(each.sizes(), half));
+    const auto expect_casts = [&](const char* of) {
+      for (size_t i = 0; i < casts.size(); ++i) {
+        EXPECT_TRUE(equal(casts[i], p.values[i].to(half))) << of << i;
+      }
+    };
+    const auto adamw = [&](const Tensor& found_inf) {
+      _fused_adamw_(p.values, p.grads, p.first, p.second, o.lr, o.beta1, o.beta2, o.decay, o.eps,
+                    step_number(1), 1, {}, {}, found_inf, casts);
+    };
+    adamw(ones({}, DType::kF32));
+    EXPECT_TRUE(equal(casts[2], zeros(casts[2].sizes(), half))) << "of a step that was left out";
+    adamw({});
+    expect_casts("adamw ");
+    for (const double momentum : {0.0, 0.9}) {
+      _fused_sgd_(p.values, p.grads, p.first, o.lr, momentum, false, o.decay, 1, {}, {}, {}, casts);
+      expect_casts("sgd ");
+    }
+  }
+}
+
+TEST(FusedOptimizers, RefuseCastsThatDoNotFit) {
+  Parameters p;
+  const auto step = [&](const std::vector<Tensor>& casts) {
+    _fused_sgd_(p.values, p.grads, {}, 0.1, 0, false, 0, 1, {}, {}, {}, casts);
+  };
+  std::vector<Tensor> casts;
+  for (const Tensor& each : p.values) casts.push_back(zeros(each.sizes(), DType::kBF16));
+  std::vector<Tensor> fewer(casts.begin(), casts.end() - 1), other = casts, wide = casts;
+  other[2] = zeros({170, 200}, DType::kBF16);
+  wide[2] = zeros({200, 170}, DType::kF32);
+  EXPECT_THROW(step(fewer), ShapeError);
+  EXPECT_THROW(step(other), ShapeError);
+  EXPECT_THROW(step(wide), DTypeError);
+}
+
 /// One step of each rule, with scalars that may live on a device.
 std::vector<Tensor> stepped(double grad_scale, const Tensor& grad_factor = {},
                             const Tensor& found_inf = {}) {

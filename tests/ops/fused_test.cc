@@ -13,6 +13,7 @@
 #include "core/ops/norm/norm.h"
 #include "core/ops/norm/stream_norm.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
 #include "core/ops/reduce/reduce.h"
 #include "tests/ops/operator_call.h"
 
@@ -53,6 +54,17 @@ Results derivatives(const Function& function, const std::vector<Tensor>& inputs)
 void expect_agreement(const Function& fused, const Function& reference,
                       const std::vector<Tensor>& inputs) {
   EXPECT_EQ(difference(derivatives(fused, inputs), derivatives(reference, inputs), 1e-4), "");
+}
+
+TEST(FusedOperators, GradientsOfLinearParametersHaveTheBitsOfAProductAndASum) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
+    Generator generator(5);
+    const Tensor grad = randn({200, 70}, DType::kF32, &generator).to(dtype);
+    const Tensor input = randn({200, 33}, DType::kF32, &generator).to(dtype);
+    const LinearParameters got = linear_parameters_backward(grad, input);
+    EXPECT_TRUE(equal(got.weight, mm(grad.t(), input))) << to_string(dtype);
+    EXPECT_TRUE(equal(got.bias, sum(grad, {0}))) << to_string(dtype);
+  }
 }
 
 TEST(FusedOperators, LayerNormAgreesWithItsReference) {

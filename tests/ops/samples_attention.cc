@@ -86,6 +86,15 @@ void add_attention_samples(SampleTable& table) {
                 call("empty", query({0, 2, 5, 6}), cos(angles), sin(angles))},
       .large = {call("large", query({2, 3, 130, 32}), floats({130, 16}, 7), floats({130, 16}, 8))},
       .statistics = {"cosine", "sine"}};
+  table["rotary_of_qkv"] = {
+      .calls = {call("heads", floats({1, 5, 18}), cos(angles), sin(angles), int64_t{1}, int64_t{1}),
+                call("shared heads, inverse", floats({2, 5, 24}), cos(angles), sin(angles),
+                     int64_t{2}, int64_t{1}, true),
+                call("empty", floats({0, 5, 24}), cos(angles), sin(angles), int64_t{2},
+                     int64_t{1})},
+      .large = {call("large", floats({2, 130, 5 * 32}), floats({130, 16}, 7), floats({130, 16}, 8),
+                     int64_t{3}, int64_t{1})},
+      .statistics = {"cosine", "sine"}};
   add_qkv_samples(table, single);
   for (const char* op : {"_flash_attention_of_qkv", "_flash_attention_of_qkv_backward",
                          "_scaled_dot_product_flash_attention_for_cpu",

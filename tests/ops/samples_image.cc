@@ -2,6 +2,36 @@
 
 namespace lockstep {
 
+namespace {
+
+void add_lines_and_volumes(SampleTable& table) {
+  const Tensor lines = floats({2, 3, 4});
+  const Tensor volumes = floats({1, 2, 3, 2, 4});
+  table["upsample_nearest1d"] = {.calls = {call("larger", lines, Dims{6}),
+                                           call("smaller", lines, Dims{3}),
+                                           call("scaled", lines, Dims{6}, 1.7)}};
+  table["upsample_nearest1d.vec"] = {.calls = {call("sizes", lines, Dims{6}, std::nullopt)}};
+  table["upsample_nearest3d"] = {.calls = {call("larger", volumes, Dims{5, 3, 6}),
+                                           call("same depth", volumes, Dims{3, 2, 2}),
+                                           call("scaled", volumes, Dims{4, 3, 6}, 1.4, 1.6, 1.7)}};
+  table["upsample_nearest3d.vec"] = {
+      .calls = {call("sizes", volumes, Dims{4, 3, 6}, std::nullopt)}};
+  table["upsample_linear1d.vec"] = {.calls = {call("sizes", lines, Dims{6}, false, std::nullopt)}};
+  table["upsample_trilinear3d.vec"] = {
+      .calls = {call("sizes", volumes, Dims{4, 3, 6}, true, std::nullopt)}};
+  for (const bool align_corners : {false, true}) {
+    const std::string what = align_corners ? "aligned" : "edges";
+    table["upsample_linear1d"].calls.push_back(call(what, lines, Dims{6}, align_corners));
+    table["upsample_trilinear3d"].calls.push_back(
+        call(what, volumes, Dims{5, 3, 6}, align_corners));
+  }
+  table["upsample_linear1d"].calls.push_back(call("scaled", lines, Dims{3}, false, 0.7));
+  table["upsample_trilinear3d"].calls.push_back(
+      call("scaled", volumes, Dims{2, 3, 3}, false, 0.7, 1.5, 0.8));
+}
+
+}  // namespace
+
 void add_image_samples(SampleTable& table) {
   const Dims one{1, 1}, none{0, 0}, two{2, 2};
   table["im2col"] = {
@@ -87,6 +117,7 @@ void add_image_samples(SampleTable& table) {
   table["embedding_bag.padding_idx"] = {
       .calls = {call("none", floats({5, 3}), longs({0, 3, 1}), longs({0, 1}), false, 0, false,
                      std::nullopt, false, std::nullopt)}};
+  add_lines_and_volumes(table);
 }
 
 }  // namespace lockstep

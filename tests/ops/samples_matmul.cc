@@ -48,6 +48,32 @@ void add_fused_linear_samples(SampleTable& table) {
       .no_gradcheck = "it takes value as a function of `of`; FusedOperators see it"};
   table["linear_of_gelu"] = {.calls = table["_linear_of_gelu"].calls,
                              .no_gradcheck = table["_linear_of_gelu"].no_gradcheck};
+  using List = std::vector<Tensor>;
+  table["linear_of_parts"] = {
+      .calls = {call("matrix", floats({3, 4}),
+                     List{floats({5, 4}, 2), floats({2, 4}, 3), floats({1, 4}, 4)}),
+                call("three dimensions", floats({2, 3, 4}),
+                     List{floats({5, 4}, 2), floats({2, 4}, 3)}),
+                call("vector", floats({4}), List{floats({5, 4}, 2)}),
+                call("no rows", floats({0, 4}), List{floats({5, 4}, 2), floats({2, 4}, 3)}),
+                call("no outputs", floats({3, 4}), List{floats({0, 4}), floats({2, 4}, 3)}),
+                call("no inner size", floats({2, 0}), List{floats({3, 0}), floats({1, 0})})},
+      .large = {
+          call("large", floats({131, 260}), List{floats({190, 260}, 2), floats({70, 260}, 3)})}};
+  table["linear_of_parts_backward"] = {
+      .calls = {call("matrix", floats({3, 8}),
+                     List{floats({5, 4}, 2), floats({2, 4}, 3), floats({1, 4}, 4)}),
+                call("three dimensions", floats({2, 3, 7}),
+                     List{floats({5, 4}, 2), floats({2, 4}, 3)}),
+                call("no rows", floats({0, 7}), List{floats({5, 4}, 2), floats({2, 4}, 3)})},
+      .large = {
+          call("large", floats({131, 260}), List{floats({190, 131}, 2), floats({70, 131}, 3)})}};
+  table["linear_parameters_backward"] = {
+      .calls = {call("matrix", floats({3, 5}), floats({3, 4}, 2)),
+                call("no rows", floats({0, 5}), floats({0, 4})),
+                call("no inputs", floats({3, 5}), floats({3, 0})),
+                call("with gaps", with_gaps(floats({3, 5})), with_gaps(floats({3, 4}, 2)))},
+      .large = {call("large", floats({260, 190}), floats({260, 131}, 2))}};
   table["linear_of_gelu_backward"] = {
       .calls = {call("matrix", floats({3, 5}), floats({5, 4}, 2), floats({3, 4}, 3)),
                 call("three dimensions", floats({2, 3, 5}), floats({5, 4}, 2),

@@ -107,6 +107,16 @@ void add_pointwise_samples(SampleTable& table) {
                 call("broadcast", floats({3, 4}), floats({4}, 2), floats({3, 1}, 3))},
       .large = {call("large", floats(large_sizes()), floats(large_sizes(), 2),
                      floats(large_sizes(), 3))}};
+  table["swiglu_of_halves"] = {
+      .calls = {call("matrix", floats({3, 8})), call("vector", floats({6})),
+                call("three dimensions", floats({2, 3, 4})), call("empty", floats({0, 4})),
+                call("no columns", floats({2, 0}))},
+      .large = {call("large", floats({131, 260}))}};
+  table["swiglu_of_halves_backward"] = {
+      .calls = {call("matrix", floats({3, 4}), floats({3, 8}, 2)),
+                call("vector", floats({3}), floats({6}, 2)),
+                call("empty", floats({0, 2}), floats({0, 4}, 2))},
+      .large = {call("large", floats({131, 130}), floats({131, 260}, 2))}};
   table["threshold_backward"] = with_last(pointwise_backward(), 0);
 
   table["where.self"] = {

@@ -4,16 +4,6 @@ namespace lockstep {
 
 namespace {
 
-/// Floats in (-1, 1), away from 0, from each other and from both ends.
-Tensor fractions(IntList sizes, int seed) {
-  const Tensor wide = floats(sizes, seed);
-  return map_floats(wide, [](double x) { return x / 2.2; });
-}
-/// Floats in (1.2, 3.2).
-Tensor above_one(IntList sizes, int seed) {
-  return map_floats(positives(sizes, seed), [](double x) { return x + 0.7; });
-}
-
 OpSamples floating_binary(Tensor (*make)(IntList, int)) {
   return {
       .calls = {call("matrices", make({3, 4}, 1), make({3, 4}, 2)),

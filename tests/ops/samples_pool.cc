@@ -94,12 +94,54 @@ void add_max_samples(SampleTable& table) {
   table["max_pool3d"] = {.calls = {call("2x2x2", floats({1, 1, 4, 2, 5}), Dims{2})}};
 }
 
+void add_even_and_random_windows(SampleTable& table) {
+  table["adaptive_max_pool1d"] = {.calls = {call("batch", floats({2, 2, 7}), Dims{3}),
+                                            call("no batch", floats({2, 6}), Dims{4})}};
+  table["adaptive_max_pool2d"] = {
+      .calls = {call("smaller", floats({1, 2, 4, 5}), Dims{2, 3}),
+                call("larger", floats({2, 3, 2}), Dims{4}),
+                call("no batch", floats({0, 2, 4, 4}), Dims{2}),
+                call("integers", integers({1, 1, 4, 4}, -9, 10), Dims{2})},
+      .large = {call("large", floats({13, 7, 33, 21}), Dims{5, 4})}};
+  table["adaptive_max_pool3d"] = {
+      .calls = {call("smaller", floats({1, 1, 4, 2, 5}), Dims{2, 1, 3}),
+                call("no batch", floats({2, 3, 2, 4}), Dims{2})},
+      .large = {call("large", floats({7, 5, 9, 13, 11}), Dims{3, 4, 2})}};
+  const auto samples = [](IntList sizes) {
+    return map_floats(floats(sizes, 3), [](double x) { return 0.5 + x / 4.3; });
+  };
+  table["fractional_max_pool2d"] = {
+      .calls = {call("batch", floats({1, 2, 4, 5}), Dims{2}, Dims{2, 3}, samples({1, 2, 2})),
+                call("no batch", floats({2, 5, 4}), Dims{2, 1}, Dims{3, 3}, samples({1, 2, 2})),
+                call("one window", floats({1, 1, 3, 4}), Dims{3, 2}, Dims{1}, samples({1, 1, 2}))},
+      .large = {call("large", floats({13, 7, 33, 21}), Dims{3, 2}, Dims{9, 7},
+                     samples({13, 7, 2}))},
+      .constants = {"random_samples"}};
+  const auto places = [](IntList sizes, std::vector<int64_t> values) {
+    const Tensor tensor = integers(sizes, 0, 1);
+    for (int64_t i = 0; i < tensor.numel(); ++i) {
+      tensor.data<int64_t>()[i] = values[static_cast<size_t>(i) % values.size()];
+    }
+    return tensor;
+  };
+  table["max_unpool2d"] = {
+      .calls = {
+          call("batch", floats({1, 2, 2, 2}), places({1, 2, 2, 2}, {0, 3, 8, 10}), Dims{3, 4}),
+          call("no batch", floats({2, 1, 2}), places({2, 1, 2}, {1, 5}), Dims{2, 3})}};
+  table["max_unpool3d"] = {
+      .calls = {call("batch", floats({1, 1, 2, 1, 2}), places({1, 1, 2, 1, 2}, {0, 3, 8, 10}),
+                     Dims{2, 2, 3}, Dims{2}, Dims{0}),
+                call("no batch", floats({2, 1, 1, 2}), places({2, 1, 1, 2}, {1, 5}), Dims{1, 2, 3},
+                     Dims{1, 2, 2}, Dims{0})}};
+}
+
 }  // namespace
 
 void add_pool_samples(SampleTable& table) {
   add_average_samples(table);
   add_adaptive_samples(table);
   add_max_samples(table);
+  add_even_and_random_windows(table);
 }
 
 }  // namespace lockstep

@@ -52,6 +52,11 @@ void add_random_samples(SampleTable& table) {
                            call("transposed", with_gaps(floats({4, 3})))},
                  .large = {call("large", floats({67, 1031}))}};
   }
+  table["exponential"] = {.calls = {call("matrix", floats({3, 5})), call("0-d", floats({})),
+                                    call("rate", floats({7}), 3.0)}};
+  table["multinomial"] = {.calls = {call("one", positives({5}), 1),
+                                    call("some", positives({2, 5}), 3),
+                                    call("with replacement", positives({2, 3}), 7, true)}};
   table["bernoulli.p"] = {
       .calls = {call("matrix", floats({3, 5}), 0.3), call("never", floats({4}), 0.0),
                 call("always", floats({4}), 1.0),
@@ -90,7 +95,7 @@ void add_random_samples(SampleTable& table) {
        {"rand", "rand.generator", "randn", "randn.generator", "rand_like", "randn_like",
         "rand_like.generator", "randn_like.generator", "uniform", "normal", "normal.Tensor_Tensor",
         "normal.Tensor_float", "normal.float_Tensor", "normal.float_float", "random", "bernoulli",
-        "bernoulli.Tensor"}) {
+        "bernoulli.Tensor", "exponential"}) {
     draw_by_dtype(table[op]);
   }
 }

@@ -60,6 +60,17 @@ void add_scatter_samples(SampleTable& table) {
                                    .with("include_self", include_self));
   }
   table["scatter_reduce.two"] = reductions;
+  for (const char* reduce : {"prod", "mean", "amax", "amin"}) {
+    for (const bool include_self : {true, false}) {
+      table["index_reduce"].calls.push_back(
+          call(reduce, floats({3, 4}), 1, longs({2, 0, 2, 1, 0}), floats({3, 5}, 2), reduce)
+              .with("include_self", include_self));
+    }
+  }
+  table["index_reduce"].calls.push_back(
+      call("0-d", floats({}), 0, longs({0}), floats({}, 2), "amax"));
+  table["index_reduce"].calls.push_back(
+      call("vector", floats({4}), 0, longs({3, 3}), floats({2}, 2), "prod"));
   table["scatter_reduce.two"].differs[DType::kU8] = "a mean divides what is left of 256s";
   table["scatter.reduce"] = {
       .calls = {call("add", floats({2, 4}), 1, shared, floats({2, 3}, 2)).with("reduce", "add"),

@@ -1,3 +1,4 @@
+#include "core/ops/pointwise/pointwise.h"
 #include "tests/ops/op_samples.h"
 
 namespace lockstep {
@@ -23,6 +24,35 @@ OpSamples chosen(int64_t k) {
     }
   }
   return samples;
+}
+
+/// A vector q of three quantiles; no rank is near an integer.
+Tensor three_quantiles() {
+  return map_floats(floats({3}), [](double x) { return 0.5 + x / 4.1; });
+}
+
+void add_extremes_and_quantiles(SampleTable& table) {
+  for (const char* op : {"cummax", "cummin"}) {
+    table[op] = along_dim();
+    table[op].calls.push_back(call("bools", flags({7}), 0));
+    table[op].calls.push_back(call("nothing", floats({2, 0}), 1));
+  }
+  for (const std::string op : {"quantile", "nanquantile"}) {
+    for (const char* interpolation : {"linear", "lower", "higher", "midpoint", "nearest"}) {
+      table[op].calls.push_back(call(interpolation, floats({3, 5}), three_quantiles(), 1)
+                                    .with("interpolation", interpolation));
+    }
+    table[op].calls.push_back(call("all", floats({3, 5}), floats({}, 1) * 0.1 + 0.4));
+    table[op].calls.push_back(call("kept", floats({2, 3, 4}), three_quantiles(), 1, true));
+    table[op].calls.push_back(call("all kept", floats({3, 4}), three_quantiles(), Value(), true));
+    table[op].calls.push_back(call("0-d", floats({}), three_quantiles(), 0));
+    table[op + ".scalar"] = {
+        .calls = {call("all", floats({3, 5}), 0.3), call("columns", floats({3, 5}), 0.7, 0, true)}};
+  }
+  table["histc"] = {.calls = {call("range of elements", floats({3, 5}), 4),
+                              call("given", floats({3, 5}), 3, -1, 1), call("0-d", floats({}), 3),
+                              call("empty", floats({0}), 5)},
+                    .large = {call("large", floats({67, 1031}), 50)}};
 }
 
 }  // namespace
@@ -76,6 +106,7 @@ void add_sort_samples(SampleTable& table) {
   for (const DType half : {DType::kF16, DType::kBF16}) {
     table["bincount"].differs[half] = "as in ATen, sums of half floats are float64";
   }
+  add_extremes_and_quantiles(table);
 }
 
 }  // namespace lockstep

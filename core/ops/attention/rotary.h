@@ -18,6 +18,15 @@ Tensor rotary_embedding(const Tensor& input, const Tensor& cosine, const Tensor&
 const Tensor& rotary_embedding_(const Tensor& input, const Tensor& cosine, const Tensor& sine,
                                 bool inverse = false);
 
+/// rotary_embedding of the query and key heads in each row of a joint projection (core/ops/
+/// attention/attention_of_qkv.h); value heads are copied. qkv and the result are [B, T, (heads + 2
+/// key_heads) D], tables [T, D/2].
+Tensor rotary_of_qkv(const Tensor& qkv, const Tensor& cosine, const Tensor& sine, int64_t heads,
+                     int64_t key_heads, bool inverse = false);
+/// Computes the same from slices, rotary_embedding and `cat`.
+Tensor rotary_of_qkv_reference(const Tensor& qkv, const Tensor& cosine, const Tensor& sine,
+                               int64_t heads, int64_t key_heads, bool inverse = false);
+
 /// Computes the same from slices, products and `cat`: the oracle of the kernels.
 Tensor rotary_embedding_reference(const Tensor& input, const Tensor& cosine, const Tensor& sine,
                                   bool inverse = false);

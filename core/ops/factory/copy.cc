@@ -177,8 +177,8 @@ LS_OP(to_copy_out, const Tensor&(const Tensor&, bool, std::optional<MemoryFormat
                   const Tensor& out) -> const Tensor& {
       return clone_out(out, to(self, out.dtype()));
     });
-Tensor to(const Tensor& self, DType dtype, Device device, bool non_blocking) {
-  if (self.dtype() == dtype && self.device() == device) return self;
+Tensor to(const Tensor& self, DType dtype, Device device, bool non_blocking, bool copy) {
+  if (self.dtype() == dtype && self.device() == device) return copy ? clone(self) : self;
   if (self.device() != device && is_stream_work(self, device)) {
     // Cast on the device, before or after the copy, so that the cast needs no wait.
     const Tensor source = device == kCPU ? to(self, dtype) : self;
@@ -194,8 +194,19 @@ Tensor to(const Tensor& self, DType dtype) { return to(self, dtype, self.device(
 Tensor to(const Tensor& self, Device device, bool non_blocking) {
   return to(self, self.dtype(), device, non_blocking);
 }
-Tensor Tensor::to(DType dtype) const { return lockstep::to(*this, dtype); }
-Tensor Tensor::to(Device device) const { return lockstep::to(*this, device); }
+Tensor Tensor::to(DType dtype, bool non_blocking, bool copy) const {
+  return lockstep::to(*this, dtype, device(), non_blocking, copy);
+}
+Tensor Tensor::to(Device device, bool non_blocking, bool copy) const {
+  return lockstep::to(*this, dtype(), device, non_blocking, copy);
+}
+Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy) const {
+  LS_CHECK(!options.requires_grad, AutogradError,
+           "[to] the options ask for requires_grad: expected a dtype, a device or both. Call "
+           "set_requires_grad on the result.");
+  return lockstep::to(*this, options.dtype.value_or(dtype()), options.device.value_or(device()),
+                      non_blocking, copy);
+}
 
 LS_OP(fill, Tensor(const Tensor&, Scalar), "fill.Scalar(Tensor self, Scalar value) -> Tensor")
     .doc("A tensor with self's shape, strides and dtype and every element value.")

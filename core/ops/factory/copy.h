@@ -23,7 +23,8 @@ const Tensor& clone_out(const Tensor& out, const Tensor& self);
 const Tensor& clone_indices_out(std::string_view op, const Tensor& out, const Tensor& indices);
 /// self when it already has the format, else a copy, counted as hidden (core/device/copies.h).
 Tensor contiguous(const Tensor& self, MemoryFormat memory_format = MemoryFormat::kContiguous);
-/// self with another dtype or on another device: self itself when nothing changes, else a copy.
+/// self with another dtype or on another device: self itself when nothing changes and no `copy` is
+/// asked for, else a copy.
 ///
 /// Copies between devices run on their current streams. Without `non_blocking`, `to` waits for a
 /// copy to the cpu, and self may be changed after a copy from the cpu. With `non_blocking`, a
@@ -32,7 +33,8 @@ Tensor contiguous(const Tensor& self, MemoryFormat memory_format = MemoryFormat:
 /// intercepts always wait.
 Tensor to(const Tensor& self, DType dtype);
 Tensor to(const Tensor& self, Device device, bool non_blocking = false);
-Tensor to(const Tensor& self, DType dtype, Device device, bool non_blocking = false);
+Tensor to(const Tensor& self, DType dtype, Device device, bool non_blocking = false,
+          bool copy = false);
 
 /// A tensor with self's shape, strides and dtype and every element `value`.
 Tensor fill(const Tensor& self, const Scalar& value);

@@ -7,6 +7,7 @@
 #include "core/base/checked_int.h"
 #include "core/dispatch/op.h"
 #include "core/ops/batching.h"
+#include "core/ops/factory/copy.h"
 #include "core/tensor/memory_format.h"
 #include "core/tensor/number_range.h"
 #include "core/tensor/outputs.h"
@@ -301,6 +302,12 @@ Tensor detail::tensor_from_bytes(const void* values, size_t count, DType dtype, 
   Tensor result = empty_tensor(sizes, dtype);
   if (count != 0) std::memcpy(result.data(), values, result.nbytes());
   return result.to(default_device());
+}
+
+Tensor detail::with_options(const Tensor& tensor, const TensorOptions& options) {
+  return finished(
+      to(tensor, options.dtype.value_or(tensor.dtype()), options.device.value_or(tensor.device())),
+      options);
 }
 
 }  // namespace lockstep

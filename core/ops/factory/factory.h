@@ -38,6 +38,8 @@ Tensor full_like(const Tensor& self, const Scalar& value, TensorOptions options 
 namespace detail {
 /// A new tensor of `sizes` with `count` elements copied from `values`.
 Tensor tensor_from_bytes(const void* values, size_t count, DType dtype, IntList sizes);
+/// `tensor`, which is not recorded, with the dtype, device and requires_grad that the options name.
+Tensor with_options(const Tensor& tensor, const TensorOptions& options);
 }  // namespace detail
 
 /// A new tensor on default_device() with these elements in row-major order. Throws ShapeError when

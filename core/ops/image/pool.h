@@ -71,4 +71,24 @@ Tensor adaptive_avg_pool3d(const Tensor& self, IntList output_size);
 Tensor adaptive_avg_pool2d_backward(const Tensor& grad_output, const Tensor& self);
 Tensor adaptive_avg_pool3d_backward(const Tensor& grad_output, const Tensor& self);
 
+/// The largest element of each of these windows, and its position as max_pool2d_with_indices gives
+/// it.
+std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, IntList output_size);
+std::tuple<Tensor, Tensor> adaptive_max_pool2d(const Tensor& self, IntList output_size);
+std::tuple<Tensor, Tensor> adaptive_max_pool3d(const Tensor& self, IntList output_size);
+
+/// Max pooling of windows of `kernel_size` that begin at pseudo-random distances, so that there are
+/// `output_size` of them and the last ends at the border (Graham 2015). `random_samples` [batch,
+/// channels, 2] holds numbers in [0, 1) of self's dtype, for width and height of each plane.
+std::tuple<Tensor, Tensor> fractional_max_pool2d(const Tensor& self, IntList kernel_size,
+                                                 IntList output_size, const Tensor& random_samples);
+
+/// Zeros [..., output_size] with the elements of self at `indices`, positions in the flattened
+/// spatial dimensions of the result: the inverse of max pooling. Throws IndexError for an index out
+/// of range.
+Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntList output_size);
+/// Does so over three dimensions; stride and padding do not change the result.
+Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntList output_size, IntList stride,
+                    IntList padding);
+
 }  // namespace lockstep

@@ -22,6 +22,21 @@ Tensor upsample_bicubic2d(const Tensor& self, IntList output_size, bool align_co
                           std::optional<double> scales_h = std::nullopt,
                           std::optional<double> scales_w = std::nullopt);
 
+// The same for lines [N, C, L] and volumes [N, C, D, H, W].
+
+Tensor upsample_nearest1d(const Tensor& self, IntList output_size,
+                          std::optional<double> scales = std::nullopt);
+Tensor upsample_linear1d(const Tensor& self, IntList output_size, bool align_corners,
+                         std::optional<double> scales = std::nullopt);
+Tensor upsample_nearest3d(const Tensor& self, IntList output_size,
+                          std::optional<double> scales_d = std::nullopt,
+                          std::optional<double> scales_h = std::nullopt,
+                          std::optional<double> scales_w = std::nullopt);
+Tensor upsample_trilinear3d(const Tensor& self, IntList output_size, bool align_corners,
+                            std::optional<double> scales_d = std::nullopt,
+                            std::optional<double> scales_h = std::nullopt,
+                            std::optional<double> scales_w = std::nullopt);
+
 // Gradients of the input. Each is a sum over the result pixels that read an input pixel, in a fixed
 // order.
 

@@ -21,6 +21,11 @@ Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Scala
 Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                       std::string_view reduce, bool include_self = true);
 
+/// A copy of self in which each slice at `index` (a vector) along `dim` is reduced with the slices
+/// of `source` that go there: `reduce` is "prod", "mean", "amax" or "amin". Otherwise as
+/// scatter_reduce.
+Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                    std::string_view reduce, bool include_self = true);
 /// A copy of self with the slices of `source` written at `index` along `dim`; of several slices for
 /// one index the last stays.
 Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);

@@ -30,8 +30,8 @@ std::tuple<Tensor, Tensor, Tensor> linear_cross_entropy_by_chunks(
     const Tensor& input, const Tensor& weight, const Tensor& target, Reduction reduction,
     int64_t ignore_index, int64_t chunk_rows, BoolList output_mask);
 
-/// Number of rows in a chunk; the last may be shorter. Depends on these sizes only, so that a
-/// micro-batch has the same bits on any number of ranks and threads.
-int64_t linear_cross_entropy_chunk(int64_t rows, int64_t classes);
+/// Number of rows in a chunk on a device of this type; the last may be shorter. Depends on nothing
+/// else, so that a micro-batch has the same bits on any number of ranks and threads.
+int64_t linear_cross_entropy_chunk(int64_t rows, int64_t classes, DeviceType device);
 
 }  // namespace lockstep

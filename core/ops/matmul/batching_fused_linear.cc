@@ -2,6 +2,8 @@
 
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
 
 namespace lockstep::batching {
@@ -70,6 +72,29 @@ void linear_of_gelu_backward(const Operator& op, uint64_t batched, Stack& stack)
   const Tensor grad = call.front(0);
   const Tensor product = lockstep::bmm(batch_of_rows(grad), call.front(1));
   call.give(lockstep::gelu_backward(like_rows_of(grad, product), call.front(2), "tanh"));
+}
+
+void linear_parameters_backward(const Operator& op, uint64_t batched, Stack& stack) {
+  BatchedCall call(op, batched, stack);
+  const Tensor grad = call.front(0);
+  call.give(lockstep::bmm(grad.transpose(1, 2), call.front(1)));
+  call.give(lockstep::sum(grad, {1}));
+}
+
+void linear_of_parts(const Operator& op, uint64_t batched, Stack& stack) {
+  BatchedCall call(op, batched, stack);
+  if (!call.is_batched(1)) return forward_with_fronts(call, {0});
+  const Tensor input = call.front(0);
+  const Tensor weights = lockstep::cat(call.front_of_list(1), 1);
+  call.give(like_rows_of(input, lockstep::bmm(batch_of_rows(input), weights.transpose(1, 2))));
+}
+
+void linear_of_parts_backward(const Operator& op, uint64_t batched, Stack& stack) {
+  BatchedCall call(op, batched, stack);
+  if (!call.is_batched(1)) return forward_with_fronts(call, {0});
+  const Tensor grad = call.front(0);
+  const Tensor weights = lockstep::cat(call.front_of_list(1), 1);
+  call.give(like_rows_of(grad, lockstep::bmm(batch_of_rows(grad), weights)));
 }
 
 }  // namespace lockstep::batching

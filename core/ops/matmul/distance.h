@@ -22,4 +22,11 @@ Tensor pdist(const Tensor& self, double p = 2);
 /// Gradient of pdist's argument; `pdist` is the forward result.
 Tensor pdist_backward(const Tensor& grad, const Tensor& self, double p, const Tensor& pdist);
 
+/// The p-norm of self - other, of any order that linalg_vector_norm takes; the arguments broadcast.
+/// ATen calls it dist, which is a namespace here.
+Tensor distance(const Tensor& self, const Tensor& other, const Scalar& p = 2);
+/// p-norms of x1 - x2 + eps along the last dimension; the arguments broadcast.
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p = 2, double eps = 1e-6,
+                         bool keepdim = false);
+
 }  // namespace lockstep

@@ -101,6 +101,20 @@ Outputs linear_of_gelu_backward(const Tensor& grad_output, const Tensor& weight,
   return one(sizes, weight.dtype());
 }
 
+Outputs linear_parameters_backward(const Tensor& grad_output, const Tensor& input) {
+  constexpr std::string_view kName = "linear_parameters_backward";
+  LS_CHECK(grad_output.dim() == 2 && input.dim() == 2 && grad_output.size(0) == input.size(0),
+           ShapeError,
+           "[{}] expected a gradient [rows, out] and an input [rows, in], got shapes {} and {}.",
+           kName, grad_output.shape(), input.shape());
+  LS_CHECK(is_floating(input.dtype()) && grad_output.dtype() == input.dtype(), DTypeError,
+           "[{}] expected gradient and input of one floating dtype, got {} and {}.", kName,
+           to_string(grad_output.dtype()), to_string(input.dtype()));
+  Outputs outputs = one({grad_output.size(1), input.size(1)}, input.dtype());
+  outputs.specs.push_back(one({grad_output.size(1)}, input.dtype()).specs[0]);
+  return outputs;
+}
+
 }  // namespace
 }  // namespace rules
 
@@ -109,11 +123,6 @@ namespace {
 using TwoTensors = std::tuple<Tensor, Tensor>;
 
 constexpr std::string_view kTanh = "tanh";
-
-/// A bias as the rules want it: in the result's dtype.
-Tensor bias_in(OptionalTensor bias, DType dtype) {
-  return bias ? as_dtype(*bias, dtype) : Tensor();
-}
 
 /// Whether the kernel can add a product of such factors to the residual in one pass.
 bool can_add_to(const Tensor& residual, DType factors) {
@@ -135,13 +144,32 @@ Tensor input_gradient(const Tensor& grad, const Tensor& weight) {
   return mm(rows_of(grad), weight).view(sizes);
 }
 
-/// The gradient of the weight, argument `i`, written to its destination if it has one.
-Tensor weight_gradient(VjpContext& ctx, size_t i, const Tensor& grad, const Tensor& input) {
-  const Tensor turned = rows_of(grad).t();
-  const Tensor rows = rows_of(input);
-  const Tensor destination = ctx.destination(i);
-  return destination.defined() ? mm_out(destination, turned, rows) : mm(turned, rows);
-}
+/// The gradients of the weight, argument `i`, and of the bias, which follows it. Together they are
+/// one operator, unless the weight's has a destination.
+class ParameterGradients {
+ public:
+  ParameterGradients(VjpContext& ctx, size_t i, const Tensor& grad, const Tensor& input)
+      : ctx_(ctx), i_(i), grad_(grad), input_(input) {}
+
+  Tensor weight() {
+    const Tensor rows = rows_of(input_);
+    const Tensor destination = ctx_.destination(i_);
+    if (destination.defined()) return mm_out(destination, rows_of(grad_).t(), rows);
+    if (!ctx_.needs(i_ + 1)) return mm(rows_of(grad_).t(), rows);
+    LinearParameters both = linear_parameters_backward(rows_of(grad_), rows);
+    bias_ = std::move(both.bias);
+    return both.weight;
+  }
+  /// Call it after `weight`, where that is wanted.
+  Tensor bias() { return ctx_.unbroadcast(bias_.defined() ? bias_ : rows_of(grad_), i_ + 1); }
+
+ private:
+  VjpContext& ctx_;
+  size_t i_;
+  const Tensor& grad_;
+  const Tensor& input_;
+  Tensor bias_;
+};
 
 /// FLOPs of the product of arguments `input` and `weight`.
 template <size_t input, size_t weight>
@@ -150,6 +178,30 @@ int64_t linear_flops(std::span<const Value> arguments, std::span<const Value>) {
 }
 
 }  // namespace
+
+LS_OP(linear_parameters_backward, TwoTensors(const Tensor&, const Tensor&),
+      "linear_parameters_backward(Tensor grad_output, Tensor input) -> (Tensor, Tensor)")
+    .doc("grad_output [rows, out] transposed times input [rows, in], and grad_output's sums.")
+    .structured(rules::linear_parameters_backward)
+    .batching(batching::linear_parameters_backward)
+    .flops([](std::span<const Value> arguments, std::span<const Value>) {
+      return 2 * arguments[0].tensor().numel() * arguments[1].tensor().size(1);
+    })
+    .saves({"grad_output for input", "input for grad_output"})
+    .derivative_of_many([](VjpContext& ctx, std::span<const Tensor> grads) {
+      return ctx.gradients(
+          [&] {
+            const Tensor product = grads[0].defined() ? mm(ctx.saved(1), grads[0].t()) : Tensor();
+            if (!grads[1].defined()) return product;
+            const Tensor sums = grads[1].expand(ctx.input(0).sizes);
+            return product.defined() ? product + sums : sums;
+          },
+          [&] { return grads[0].defined() ? mm(ctx.saved(0), grads[0]) : Tensor(); });
+    });
+LinearParameters linear_parameters_backward(const Tensor& grad_output, const Tensor& input) {
+  auto [weight, bias] = op_linear_parameters_backward(grad_output, input);
+  return {std::move(weight), std::move(bias)};
+}
 
 LS_OP(linear_gelu, TwoTensors(const Tensor&, const Tensor&, OptionalTensor),
       "linear_gelu(Tensor input, Tensor weight, Tensor? bias=None) -> (Tensor, Tensor)")
@@ -163,9 +215,9 @@ LS_OP(linear_gelu, TwoTensors(const Tensor&, const Tensor&, OptionalTensor),
       const Tensor through =
           grads[0].defined() ? gelu_backward(grads[0], ctx.saved(2), kTanh) : Tensor();
       const Tensor grad = plus(grads[1], through);
+      ParameterGradients parameters(ctx, 1, grad, ctx.saved(0));
       return ctx.gradients([&] { return input_gradient(grad, ctx.saved(1)); },
-                           [&] { return weight_gradient(ctx, 1, grad, ctx.saved(0)); },
-                           [&] { return ctx.unbroadcast(rows_of(grad), 2); });
+                           [&] { return parameters.weight(); }, [&] { return parameters.bias(); });
     });
 Gelu linear_gelu(const Tensor& input, const Tensor& weight, OptionalTensor bias) {
   auto [value, of] = op_linear_gelu(input, weight, bias);
@@ -180,6 +232,16 @@ LS_OP(linear_factors, TwoTensors(const Tensor&, const Tensor&),
       return TwoTensors{input, weight};
     });
 
+namespace {
+/// A bias as the rules want it: in the result's dtype. A lower precision is autocast's to make,
+/// which casts a parameter once.
+Tensor bias_in(OptionalTensor bias, DType dtype) {
+  if (!bias) return {};
+  const bool widest = dtype == DType::kF32 || dtype == DType::kF64;
+  return as_dtype(widest ? *bias : std::get<0>(op_linear_factors(*bias, *bias)), dtype);
+}
+}  // namespace
+
 LS_OP(linear_add_of_factors, Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor),
       "_linear_add(Tensor residual, Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
     .doc("linear_add without casts by autocast.")
@@ -189,10 +251,10 @@ LS_OP(linear_add_of_factors, Tensor(const Tensor&, const Tensor&, const Tensor&,
     .saves({"input for weight", "weight for input"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const Tensor narrow = as_dtype(grad, ctx.input(1).dtype);
+      ParameterGradients parameters(ctx, 2, narrow, ctx.saved(0));
       return ctx.gradients([&] { return grad; },
                            [&] { return input_gradient(narrow, ctx.saved(1)); },
-                           [&] { return weight_gradient(ctx, 2, narrow, ctx.saved(0)); },
-                           [&] { return ctx.unbroadcast(rows_of(narrow), 3); });
+                           [&] { return parameters.weight(); }, [&] { return parameters.bias(); });
     });
 
 LS_OP(linear_add, Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor),
@@ -222,12 +284,13 @@ LS_OP(linear_of_gelu_factors,
     .saves({"value for weight", "of for of", "weight for of"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const Tensor narrow = as_dtype(grad, ctx.input(1).dtype);
+      ParameterGradients parameters(ctx, 2, narrow, ctx.saved(0));
       // The value is a function of `of`, so the whole gradient goes to `of`.
       return ctx.gradients(
           [] { return Tensor(); },
           [&] { return linear_of_gelu_backward(narrow, ctx.saved(2), ctx.saved(1)); },
-          [&] { return weight_gradient(ctx, 2, narrow, ctx.saved(0)); },
-          [&] { return ctx.unbroadcast(rows_of(narrow), 3); }, [&] { return grad; });
+          [&] { return parameters.weight(); }, [&] { return parameters.bias(); },
+          [&] { return grad; });
     });
 
 LS_OP(linear_of_gelu,

@@ -34,6 +34,14 @@ Tensor linear_of_gelu(const Gelu& gelu, const Tensor& weight, OptionalTensor bia
 /// [..., out], of [..., in].
 Tensor linear_of_gelu_backward(const Tensor& grad_output, const Tensor& weight, const Tensor& of);
 
+/// Gradients of a linear layer's weight and bias, given that of its result: grad_output [rows, out]
+/// transposed times input [rows, in], and the sums of grad_output over the rows.
+struct LinearParameters {
+  Tensor weight;
+  Tensor bias;
+};
+LinearParameters linear_parameters_backward(const Tensor& grad_output, const Tensor& input);
+
 // The same functions made of one operator per step: references for testing those above.
 
 Gelu linear_gelu_reference(const Tensor& input, const Tensor& weight, OptionalTensor bias = {});

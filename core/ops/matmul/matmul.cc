@@ -4,6 +4,7 @@
 #include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/matmul/batching_products.h"
+#include "core/ops/matmul/fused_linear.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_checks.h"
 #include "core/tensor/number_range.h"
@@ -95,6 +96,16 @@ Tensor matrix_gradient(VjpContext& ctx, size_t i, const Tensor& a, const Tensor&
     return alpha.to_double() == 1.0 ? destination : mul_(destination, alpha);
   }
   return times(turned ? mm(b.t(), a.t()).t() : mm(a, b), alpha);
+}
+
+/// Whether a call of addmm is a linear layer's, whose bias and weight.t() have gradients that can
+/// be computed together: neither has a destination of its own.
+bool is_linear(VjpContext& ctx, const Tensor& grad) {
+  const auto is_one = [&](size_t i) { return ctx.argument<Scalar>(i).to_double() == 1.0; };
+  return ctx.needs(0) && ctx.needs(2) && ctx.input(0).sizes.size() == 1 &&
+         ctx.input(0).sizes[0] == grad.size(1) && is_column_major(ctx.input(2)) &&
+         !ctx.destination(0).defined() && !ctx.destination(2).defined() && is_one(3) && is_one(4) &&
+         grad.is_contiguous() && ctx.saved(0).is_contiguous();
 }
 
 /// The gradient a b of the i-th argument, a batch of matrices, in the layout of that argument.
@@ -224,8 +235,14 @@ LS_OP(addmm, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar)
     .saves({"mat1 for mat2", "mat2 for mat1"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const Scalar alpha = ctx.argument<Scalar>(4);
-      return ctx.gradients([&] { return times(ctx.unbroadcast(grad, 0), ctx.argument<Scalar>(3)); },
-                           [&] { return matrix_gradient(ctx, 1, grad, ctx.saved(1).t(), alpha); },
+      const Scalar beta = ctx.argument<Scalar>(3);
+      const auto of_mat1 = [&] { return matrix_gradient(ctx, 1, grad, ctx.saved(1).t(), alpha); };
+      if (is_linear(ctx, grad)) {
+        auto [weight, bias] = linear_parameters_backward(grad, ctx.saved(0));
+        return ctx.gradients([&] { return ctx.unbroadcast(bias, 0); }, of_mat1,
+                             [&] { return weight.t(); });
+      }
+      return ctx.gradients([&] { return times(ctx.unbroadcast(grad, 0), beta); }, of_mat1,
                            [&] { return matrix_gradient(ctx, 2, ctx.saved(0).t(), grad, alpha); });
     });
 Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,

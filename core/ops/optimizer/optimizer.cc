@@ -58,6 +58,23 @@ void check_control(std::string_view op, OptionalTensor grad_factor, OptionalTens
   check_number(op, "found_inf", found_inf, DType::kF32);
 }
 
+/// Checks the copies that are written beside the parameters.
+void check_casts(std::string_view op, TensorList self, TensorList casts) {
+  LS_CHECK(casts.empty() || casts.size() == self.size(), ShapeError,
+           "[{}] expected one of casts per parameter, or none: {}, got {}.", op, self.size(),
+           casts.size());
+  for (size_t i = 0; i < casts.size(); ++i) {
+    const Tensor& cast = casts[i];
+    LS_CHECK(same(cast.sizes(), self[i].sizes()) && cast.is_contiguous(), ShapeError,
+             "[{}] casts[{}]: expected a contiguous tensor of shape {}, got {}.", op, i,
+             self[i].shape(), to_string(cast));
+    LS_CHECK((cast.dtype() == DType::kBF16 || cast.dtype() == DType::kF16) &&
+                 cast.dtype() == casts[0].dtype(),
+             DTypeError, "[{}] expected all casts in bfloat16, or all in float16, got {}.", op,
+             to_string(cast.dtype()));
+  }
+}
+
 void check_single_or_double(std::string_view op, const Tensor& self) {
   LS_CHECK(self.dtype() == DType::kF32 || self.dtype() == DType::kF64, DTypeError,
            "[{}] expected float32 or float64, got {}.", op, to_string(self.dtype()));
@@ -66,7 +83,7 @@ void check_single_or_double(std::string_view op, const Tensor& self) {
 Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                     MutableTensorList exp_avg_sqs, double, double, double, double, double,
                     const Tensor& step, double, IntList decayed, OptionalTensor grad_factor,
-                    OptionalTensor found_inf) {
+                    OptionalTensor found_inf, MutableTensorList casts) {
   constexpr std::string_view kOp = "_fused_adamw_";
   check_list(kOp, self, {"self", self}, true);
   check_list(kOp, self, {"grads", grads}, false);
@@ -75,12 +92,13 @@ Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList 
   check_decayed(kOp, self, decayed);
   check_control(kOp, grad_factor, found_inf);
   check_number(kOp, "step", step, DType::kF64);
+  check_casts(kOp, self, casts);
   return {};
 }
 
 Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
                   double, double momentum, bool, double, double, IntList decayed,
-                  OptionalTensor grad_factor, OptionalTensor found_inf) {
+                  OptionalTensor grad_factor, OptionalTensor found_inf, MutableTensorList casts) {
   constexpr std::string_view kOp = "_fused_sgd_";
   check_list(kOp, self, {"self", self}, true);
   check_list(kOp, self, {"grads", grads}, false);
@@ -89,6 +107,7 @@ Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList mo
   }
   check_decayed(kOp, self, decayed);
   check_control(kOp, grad_factor, found_inf);
+  check_casts(kOp, self, casts);
   return {};
 }
 
@@ -119,36 +138,40 @@ Outputs ordered_sum(const Tensor& self) {
 LS_OP(
     fused_adamw,
     void(MutableTensorList, TensorList, MutableTensorList, MutableTensorList, double, double,
-         double, double, double, const Tensor&, double, IntList, OptionalTensor, OptionalTensor),
+         double, double, double, const Tensor&, double, IntList, OptionalTensor, OptionalTensor,
+         MutableTensorList),
     "_fused_adamw_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, "
     "Tensor(c!)[] exp_avg_sqs, float lr, float beta1, float beta2, float weight_decay, float eps, "
     "Tensor step, float grad_scale=1., int[] decayed=[], Tensor? grad_factor=None, "
-    "Tensor? found_inf=None) -> ()")
+    "Tensor? found_inf=None, Tensor(e!)[] casts=[]) -> ()")
     .doc("One step of AdamW on all parameters in one pass.")
     .structured(rules::fused_adamw)
     .not_differentiable("it is an optimizer's step");
 void _fused_adamw_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                    MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
                    double weight_decay, double eps, const Tensor& step, double grad_scale,
-                   IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf) {
+                   IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf,
+                   MutableTensorList casts) {
   op_fused_adamw(self, grads, exp_avgs, exp_avg_sqs, lr, beta1, beta2, weight_decay, eps, step,
-                 grad_scale, decayed, grad_factor, found_inf);
+                 grad_scale, decayed, grad_factor, found_inf, casts);
 }
 
 LS_OP(fused_sgd,
       void(MutableTensorList, TensorList, MutableTensorList, double, double, bool, double, double,
-           IntList, OptionalTensor, OptionalTensor),
+           IntList, OptionalTensor, OptionalTensor, MutableTensorList),
       "_fused_sgd_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] momentum_buffers, "
       "float lr, float momentum, bool nesterov, float weight_decay, float grad_scale=1., "
-      "int[] decayed=[], Tensor? grad_factor=None, Tensor? found_inf=None) -> ()")
+      "int[] decayed=[], Tensor? grad_factor=None, Tensor? found_inf=None, "
+      "Tensor(c!)[] casts=[]) -> ()")
     .doc("One step of SGD on all parameters in one pass.")
     .structured(rules::fused_sgd)
     .not_differentiable("it is an optimizer's step");
 void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
                  double lr, double momentum, bool nesterov, double weight_decay, double grad_scale,
-                 IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf) {
+                 IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf,
+                 MutableTensorList casts) {
   op_fused_sgd(self, grads, momentum_buffers, lr, momentum, nesterov, weight_decay, grad_scale,
-               decayed, grad_factor, found_inf);
+               decayed, grad_factor, found_inf, casts);
 }
 
 LS_OP(block_square_sums, Tensor(TensorList), "_block_square_sums(Tensor[] self) -> Tensor")

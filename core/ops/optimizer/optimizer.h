@@ -20,20 +20,23 @@ namespace lockstep {
 ///
 /// Values that are only on the device when the step is queued are tensors of one element there:
 /// `grad_factor`, f64, multiplies grad_scale; if `found_inf`, f32, is not 0 nothing is changed.
+///
+/// `casts`, in bf16 or f16, one for each parameter or none at all, get the new values in the same
+/// pass, rounded as a cast rounds them.
 void _fused_adamw_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                    MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
                    double weight_decay, double eps, const Tensor& step, double grad_scale = 1.0,
                    IntList decayed = {}, OptionalTensor grad_factor = {},
-                   OptionalTensor found_inf = {});
+                   OptionalTensor found_inf = {}, MutableTensorList casts = {});
 
 /// One step of SGD in place. For each element, with g = grad_scale * grad + weight_decay * p:
 ///   b = momentum * b + g;  p -= lr * (nesterov ? g + momentum * b : b)
 /// Buffers start at zero, so the first step sets b = g. With momentum = 0 the buffers are not
-/// touched, and the list may be empty. `decayed`, `grad_factor` and `found_inf` as above.
+/// touched, and the list may be empty. `decayed`, `grad_factor`, `found_inf`, `casts` as above.
 void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
                  double lr, double momentum, bool nesterov, double weight_decay,
                  double grad_scale = 1.0, IntList decayed = {}, OptionalTensor grad_factor = {},
-                 OptionalTensor found_inf = {});
+                 OptionalTensor found_inf = {}, MutableTensorList casts = {});
 
 /// Elements covered by one partial sum of `_block_square_sums`; also the granularity at which
 /// parameters may be sharded.

@@ -6,5 +6,7 @@ namespace lockstep {
 
 /// The second derivative of gelu(x, "tanh").
 Tensor gelu_tanh_curvature(const Tensor& x);
+/// The second derivative of silu(x).
+Tensor silu_curvature(const Tensor& x);
 
 }  // namespace lockstep

@@ -140,5 +140,36 @@ inline Tensor operator*(const Scalar& a, const Tensor& b) { return mul(b, a); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator/(const Tensor& a, const Scalar& b) { return div(a, b); }
 inline Tensor operator/(const Scalar& a, const Tensor& b) { return mul(reciprocal(b), a); }
+inline const Tensor& operator+=(const Tensor& a, const Tensor& b) { return add_(a, b); }
+inline const Tensor& operator+=(const Tensor& a, const Scalar& b) { return add_(a, b); }
+inline const Tensor& operator-=(const Tensor& a, const Tensor& b) { return sub_(a, b); }
+inline const Tensor& operator-=(const Tensor& a, const Scalar& b) { return sub_(a, b); }
+inline const Tensor& operator*=(const Tensor& a, const Tensor& b) { return mul_(a, b); }
+inline const Tensor& operator*=(const Tensor& a, const Scalar& b) { return mul_(a, b); }
+inline const Tensor& operator/=(const Tensor& a, const Tensor& b) { return div_(a, b); }
+inline const Tensor& operator/=(const Tensor& a, const Scalar& b) { return div_(a, b); }
+
+// Comparisons are element by element as well: whether two names mean one tensor is
+// Tensor::is_same.
+
+inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
+inline Tensor operator==(const Tensor& a, const Scalar& b) { return eq(a, b); }
+inline Tensor operator==(const Scalar& a, const Tensor& b) { return eq(b, a); }
+inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }
+inline Tensor operator!=(const Tensor& a, const Scalar& b) { return ne(a, b); }
+inline Tensor operator!=(const Scalar& a, const Tensor& b) { return ne(b, a); }
+inline Tensor operator<(const Tensor& a, const Tensor& b) { return lt(a, b); }
+inline Tensor operator<(const Tensor& a, const Scalar& b) { return lt(a, b); }
+inline Tensor operator<(const Scalar& a, const Tensor& b) { return gt(b, a); }
+inline Tensor operator<=(const Tensor& a, const Tensor& b) { return le(a, b); }
+inline Tensor operator<=(const Tensor& a, const Scalar& b) { return le(a, b); }
+inline Tensor operator<=(const Scalar& a, const Tensor& b) { return ge(b, a); }
+inline Tensor operator>(const Tensor& a, const Tensor& b) { return gt(a, b); }
+inline Tensor operator>(const Tensor& a, const Scalar& b) { return gt(a, b); }
+inline Tensor operator>(const Scalar& a, const Tensor& b) { return lt(b, a); }
+inline Tensor operator>=(const Tensor& a, const Tensor& b) { return ge(a, b); }
+inline Tensor operator>=(const Tensor& a, const Scalar& b) { return ge(a, b); }
+inline Tensor operator>=(const Scalar& a, const Tensor& b) { return le(b, a); }
+inline Tensor operator!(const Tensor& a) { return logical_not(a); }
 
 }  // namespace lockstep

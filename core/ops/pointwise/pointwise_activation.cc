@@ -75,13 +75,13 @@ Tensor gelu_curvature(const Tensor& x) {
   return mul(density, rsub(squared, 2));
 }
 
+}  // namespace
+
 /// Second derivative of silu, x s(x): s' (2 + x (1 - 2 s)), s the sigmoid.
 Tensor silu_curvature(const Tensor& x) {
   const Tensor s = sigmoid(x);
   return mul(mul(s, rsub(s, 1)), add(mul(x, rsub(mul(s, 2), 1)), 2));
 }
-
-}  // namespace
 
 /// Second derivative of x s(v(x)), s the sigmoid and v = 2 sqrt(2/pi) (x + 0.044715 x^3):
 /// s' (2 v' + x v'' + x v'^2 (1 - 2 s)) with s' = s (1 - s).

@@ -23,4 +23,8 @@ Tensor remainder(const Tensor& self, const Tensor& other);
 Tensor remainder(const Tensor& self, const Scalar& other);
 Tensor remainder(const Scalar& self, const Tensor& other);
 
+inline Tensor operator%(const Tensor& a, const Tensor& b) { return remainder(a, b); }
+inline Tensor operator%(const Tensor& a, const Scalar& b) { return remainder(a, b); }
+inline Tensor operator%(const Scalar& a, const Tensor& b) { return remainder(a, b); }
+
 }  // namespace lockstep

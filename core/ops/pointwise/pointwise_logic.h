@@ -40,4 +40,15 @@ Tensor isinf(const Tensor& self);
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
                bool equal_nan = false);
 
+inline Tensor operator&(const Tensor& a, const Tensor& b) { return bitwise_and(a, b); }
+inline Tensor operator&(const Tensor& a, const Scalar& b) { return bitwise_and(a, b); }
+inline Tensor operator&(const Scalar& a, const Tensor& b) { return bitwise_and(a, b); }
+inline Tensor operator|(const Tensor& a, const Tensor& b) { return bitwise_or(a, b); }
+inline Tensor operator|(const Tensor& a, const Scalar& b) { return bitwise_or(a, b); }
+inline Tensor operator|(const Scalar& a, const Tensor& b) { return bitwise_or(a, b); }
+inline Tensor operator^(const Tensor& a, const Tensor& b) { return bitwise_xor(a, b); }
+inline Tensor operator^(const Tensor& a, const Scalar& b) { return bitwise_xor(a, b); }
+inline Tensor operator^(const Scalar& a, const Tensor& b) { return bitwise_xor(a, b); }
+inline Tensor operator~(const Tensor& a) { return bitwise_not(a); }
+
 }  // namespace lockstep

@@ -36,6 +36,16 @@ const Tensor& normal_(const Tensor& self, double mean = 0, double std = 1,
 Tensor bernoulli(const Tensor& self, double p, Generator* generator = nullptr);
 const Tensor& bernoulli_(const Tensor& self, double p = 0.5, Generator* generator = nullptr);
 
+/// Fills self with exponential numbers of density lambd e^(-lambd x), all positive. Floating
+/// dtypes.
+const Tensor& exponential_(const Tensor& self, double lambd = 1, Generator* generator = nullptr);
+/// int64 numbers of `num_samples` categories drawn from weights [categories] or from each row of
+/// [rows, categories], which need not sum to 1. Without `replacement` each category is drawn at
+/// most once, and those of weight 0 only after all others. Waits for the device to check the
+/// weights: Error for one that is negative or not finite, and for a row of zeros.
+Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement = false,
+                   Generator* generator = nullptr);
+
 /// While training, zeroes each element with probability p and divides the others by 1 - p;
 /// otherwise returns input itself.
 Tensor dropout(const Tensor& input, double p, bool train);

@@ -1,4 +1,4 @@
-// Variance and standard deviation; declared in reduce.h.
+// Variance and standard deviation; declared in reduce.h and reduce_composite.h.
 
 #include <limits>
 
@@ -10,6 +10,7 @@
 #include "core/ops/factory/write_results.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
+#include "core/ops/reduce/reduce_composite.h"
 #include "core/ops/reduce/reduce_rules.h"
 #include "core/ops/reduce/reduced_dims.h"
 
@@ -201,6 +202,44 @@ LS_OP(std_dim_out, const Tensor&(const Tensor&, MaybeDims, bool, bool, const Ten
     .composite([](const Tensor& self, MaybeDims dim, bool unbiased, bool keepdim,
                   const Tensor& out) -> const Tensor& {
       return clone_out(out, op_std_dim(self, dim, unbiased, keepdim));
+    });
+
+LS_OP(std_mean, TwoTensors(const Tensor&, MaybeDims, std::optional<Scalar>, bool),
+      "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
+      "keepdim=False) -> (Tensor, Tensor)")
+    .doc("Standard deviation and mean.")
+    .composite([](const Tensor& self, MaybeDims dim, std::optional<Scalar> correction,
+                  bool keepdim) {
+      return TwoTensors(op_std_correction(self, dim, correction, keepdim),
+                        mean(self, dim.value_or(IntList()), keepdim));
+    });
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, IntList dims,
+                                    std::optional<Scalar> correction, bool keepdim) {
+  return op_std_mean(self, dims, correction, keepdim);
+}
+LS_OP(std_mean_out,
+      TwoTensors(const Tensor&, MaybeDims, std::optional<Scalar>, bool, const Tensor&,
+                 const Tensor&),
+      "std_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
+      "keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))")
+    .doc("std_mean, written into out0 and out1.")
+    .composite([](const Tensor& self, MaybeDims dim, std::optional<Scalar> correction, bool keepdim,
+                  const Tensor& out0, const Tensor& out1) {
+      return write_results(op_std_mean(self, dim, correction, keepdim), out0, out1);
+    });
+LS_OP(std_mean_of_all, TwoTensors(const Tensor&, bool),
+      "std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+    .doc("Standard deviation and mean of all elements.")
+    .composite([](const Tensor& self, bool unbiased) {
+      return op_std_mean(self, std::nullopt, Scalar(unbiased ? 1 : 0), false);
+    });
+LS_OP(std_mean_dim, TwoTensors(const Tensor&, MaybeDims, bool, bool),
+      "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool "
+      "keepdim=False) -> (Tensor, "
+      "Tensor)")
+    .doc("Standard deviation and mean over dimensions.")
+    .composite([](const Tensor& self, MaybeDims dims, bool unbiased, bool keepdim) {
+      return op_std_mean(self, dims, Scalar(unbiased ? 1 : 0), keepdim);
     });
 
 }  // namespace lockstep

@@ -25,6 +25,15 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor);
 /// The inverse of pixel_shuffle.
 Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor);
 
+/// [batch, channels, ...] with the channels of `groups` groups of equal size interleaved: channel
+/// g of each group, then g + 1 (Zhang et al. 2018).
+Tensor channel_shuffle(const Tensor& self, int64_t groups);
+
+/// Parts along `dim` whose sizes differ by at most one, the larger ones first, or the parts between
+/// `indices`, which are interpreted as in slices.
+std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim = 0);
+std::vector<Tensor> tensor_split(const Tensor& self, IntList indices, int64_t dim = 0);
+
 // split, split_with_sizes and chunk made of one slice per part, so that each part may be changed in
 // place; autograd does not allow that for views that one operator returns together.
 std::vector<Tensor> unsafe_split(const Tensor& self, int64_t split_size, int64_t dim = 0);

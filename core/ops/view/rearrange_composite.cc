@@ -71,21 +71,6 @@ Tensor diag_of(const Tensor& self, int64_t diagonal) {
   return clone(lockstep::diagonal(self, diagonal), MemoryFormat::kContiguous);
 }
 
-/// self with dimensions of size 1 added up to `rank`, which is at most three.
-Tensor at_least(const Tensor& self, int64_t rank) {
-  if (self.dim() >= rank) return self;
-  if (self.dim() == 0) return self.reshape(Dims(static_cast<size_t>(rank), 1));
-  if (rank == 2) return self.unsqueeze(0);
-  return self.dim() == 1 ? self.unsqueeze(0).unsqueeze(-1) : self.unsqueeze(-1);
-}
-
-Tensor stacked(std::string_view op, TensorList tensors, int64_t rank, int64_t dim) {
-  LS_CHECK(!tensors.empty(), ShapeError, "[{}] expected at least one tensor, got none.", op);
-  std::vector<Tensor> parts;
-  for (const Tensor& tensor : tensors) parts.push_back(at_least(tensor, rank));
-  return cat(parts, rank == 1 && parts[0].dim() == 1 ? 0 : dim);
-}
-
 std::vector<Tensor> grids(TensorList tensors, std::string_view indexing) {
   LS_CHECK(!tensors.empty(), ShapeError, "[meshgrid] expected at least one tensor, got none.");
   LS_CHECK(indexing == "ij" || indexing == "xy", Error,
@@ -169,34 +154,6 @@ LS_OP(diag_out, const Tensor&(const Tensor&, int64_t, const Tensor&),
       return clone_out(out, diag_of(self, diagonal));
     });
 
-LS_OP(hstack, Tensor(TensorList), "hstack(Tensor[] tensors) -> Tensor")
-    .doc("Joins tensors side by side: along the second dimension, vectors along their only one.")
-    .composite([](TensorList tensors) { return stacked("hstack", tensors, 1, 1); });
-LS_OP(hstack_out, const Tensor&(TensorList, const Tensor&),
-      "hstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)")
-    .doc("hstack, written into out.")
-    .composite([](TensorList tensors, const Tensor& out) -> const Tensor& {
-      return clone_out(out, stacked("hstack", tensors, 1, 1));
-    });
-LS_OP(vstack, Tensor(TensorList), "vstack(Tensor[] tensors) -> Tensor")
-    .doc("Joins tensors along the first dimension; vectors are rows.")
-    .composite([](TensorList tensors) { return stacked("vstack", tensors, 2, 0); });
-LS_OP(vstack_out, const Tensor&(TensorList, const Tensor&),
-      "vstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)")
-    .doc("vstack, written into out.")
-    .composite([](TensorList tensors, const Tensor& out) -> const Tensor& {
-      return clone_out(out, stacked("vstack", tensors, 2, 0));
-    });
-LS_OP(dstack, Tensor(TensorList), "dstack(Tensor[] tensors) -> Tensor")
-    .doc("Joins tensors along the third dimension.")
-    .composite([](TensorList tensors) { return stacked("dstack", tensors, 3, 2); });
-LS_OP(dstack_out, const Tensor&(TensorList, const Tensor&),
-      "dstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)")
-    .doc("dstack, written into out.")
-    .composite([](TensorList tensors, const Tensor& out) -> const Tensor& {
-      return clone_out(out, stacked("dstack", tensors, 3, 2));
-    });
-
 LS_OP(meshgrid, std::vector<Tensor>(TensorList), "meshgrid(Tensor[] tensors) -> Tensor[]")
     .doc(
         "Grids of coordinates: result i holds vector i along dimension i, expanded along the "
@@ -225,6 +182,10 @@ LS_OP(tensor_split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       }
       return parts;
     });
+std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
+  return op_tensor_split(self, sections, dim);
+}
+
 LS_OP(tensor_split_indices, std::vector<Tensor>(const Tensor&, IntList, int64_t),
       "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]")
     .doc("Splits a dimension at indices, which are interpreted as in slices.")
@@ -239,5 +200,28 @@ LS_OP(tensor_split_indices, std::vector<Tensor>(const Tensor&, IntList, int64_t)
       parts.push_back(self.slice(dim, first, std::nullopt));
       return parts;
     });
+std::vector<Tensor> tensor_split(const Tensor& self, IntList indices, int64_t dim) {
+  return op_tensor_split_indices(self, indices, dim);
+}
+
+LS_OP(channel_shuffle, Tensor(const Tensor&, int64_t),
+      "channel_shuffle(Tensor self, SymInt groups) -> Tensor")
+    .doc("The channels of `groups` groups interleaved.")
+    .composite([](const Tensor& self, int64_t groups) {
+      LS_CHECK(self.dim() > 2, ShapeError,
+               "[channel_shuffle] expected [batch, channels, ...] with more than two dimensions, "
+               "got shape {}.",
+               self.shape());
+      LS_CHECK(groups > 0 && self.size(1) % groups == 0, ShapeError,
+               "[channel_shuffle] expected a number of groups that divides the {} channels, got "
+               "{}.",
+               self.size(1), groups);
+      return unflatten(self, 1, {groups, self.size(1) / groups})
+          .transpose(1, 2)
+          .reshape(self.sizes());
+    });
+Tensor channel_shuffle(const Tensor& self, int64_t groups) {
+  return op_channel_shuffle(self, groups);
+}
 
 }  // namespace lockstep

@@ -16,7 +16,6 @@
 #include "core/ops/view/kept_layout.h"
 #include "core/ops/view/shape_rules.h"
 #include "core/ops/view/view.h"
-#include "core/tensor/storage_extent.h"
 
 namespace lockstep {
 
@@ -109,28 +108,6 @@ Outputs flip(const Tensor& self, IntList dims) {
 
 }  // namespace
 }  // namespace rules
-
-namespace {
-
-/// Storage positions of the elements of (sizes, strides, offset), int64, with shape `sizes`.
-Tensor places(IntList sizes, IntList strides, int64_t offset, Device device) {
-  const TensorOptions options{DType::kI64, device};
-  Tensor result = full({}, Scalar(offset), options);
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    result = result.unsqueeze(-1) + arange(Scalar(sizes[i]), options) * Scalar(strides[i]);
-  }
-  return result.reshape({count_elements(sizes)});
-}
-
-/// Number of storage elements up to and including the last element of (sizes, strides, offset).
-int64_t reach(IntList sizes, IntList strides, int64_t offset) {
-  constexpr std::string_view kName = "as_strided_backward";
-  LS_CHECK(offset >= 0, ShapeError, "[{}] offsets must not be negative, got {}.", kName, offset);
-  const int64_t extent = storage_extent(kName, sizes, strides);
-  return extent == 0 ? 0 : (CheckedInt(kName, offset) + extent).value();
-}
-
-}  // namespace
 
 LS_OP(cat, Tensor(TensorList, int64_t), "cat(Tensor[] tensors, int dim=0) -> Tensor")
     .doc("Joins tensors along an existing dimension.")
@@ -260,41 +237,6 @@ LS_OP(diagonal_scatter, Tensor(const Tensor&, const Tensor&, int64_t, int64_t, i
 Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
                         int64_t dim2) {
   return op_diagonal_scatter(self, src, offset, dim1, dim2);
-}
-
-LS_OP(
-    as_strided_backward,
-    Tensor(const Tensor&, IntList, IntList, int64_t, IntList, IntList, std::optional<int64_t>),
-    "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, SymInt[] input_strides, SymInt "
-    "input_offset, SymInt[] size, SymInt[] stride, SymInt? storage_offset) -> Tensor")
-    .doc(
-        "The derivative of as_strided: gradients added at the storage positions that the view "
-        "read.")
-    .composite([](const Tensor& grad, IntList input_sizes, IntList input_strides,
-                  int64_t input_offset, IntList sizes, IntList strides,
-                  std::optional<int64_t> storage_offset) {
-      const int64_t offset = storage_offset.value_or(input_offset);
-      const int64_t length =
-          std::max(reach(input_sizes, input_strides, input_offset), reach(sizes, strides, offset));
-      Tensor storage = zeros({length}, grad.options());
-      if (grad.numel() > 0) {
-        storage = index_add(storage, 0, places(sizes, strides, offset, grad.device()),
-                            grad.reshape({grad.numel()}));
-      }
-      const Tensor read = places(input_sizes, input_strides, input_offset, grad.device());
-      if (may_self_overlap(input_sizes, input_strides) && length > 0) {
-        // Elements of the input at the same storage position share its gradient.
-        const Tensor zero = zeros({length}, grad.options());
-        storage = storage / maximum(index_add(zero, 0, read, ones({read.numel()}, grad.options())),
-                                    ones({}, grad.options()));
-      }
-      return index_select(storage, 0, read).reshape(input_sizes);
-    });
-Tensor as_strided_backward(const Tensor& grad, IntList input_sizes, IntList input_strides,
-                           int64_t input_offset, IntList sizes, IntList strides,
-                           std::optional<int64_t> storage_offset) {
-  return op_as_strided_backward(grad, input_sizes, input_strides, input_offset, sizes, strides,
-                                storage_offset);
 }
 
 LS_OP(flip, Tensor(const Tensor&, IntList), "flip(Tensor self, int[] dims) -> Tensor")

@@ -3,7 +3,9 @@
 #include "core/base/parallel.h"
 #include "core/dispatch/kernel.h"
 #include "kernels/common/head_strides.h"
+#include "kernels/common/turned_heads.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/cpu/factory/copy.h"
 
 namespace lockstep::cpu {
 
@@ -62,8 +64,17 @@ void rotary_embedding(const Out& out, const In& input, const In& cosine, const I
   with_floating_type(out.dtype, [&]<class T>() { turn<T>(out, input, cosine, sine, inverse); });
 }
 
+void rotary_of_qkv(const Out& out, const In& qkv, const In& cosine, const In& sine, int64_t heads,
+                   int64_t key_heads, bool inverse) {
+  if (out.numel == 0) return;
+  const TurnedHeads parts(out, heads, key_heads);
+  rotary_embedding(parts.heads(out), parts.heads(qkv), cosine, sine, inverse);
+  copy_elements(parts.values(out), parts.values(qkv));
+}
+
 }  // namespace
 
 LS_KERNEL(CPU, "rotary_embedding", rotary_embedding, Strides::kAny);
+LS_KERNEL(CPU, "rotary_of_qkv", rotary_of_qkv, Strides::kContiguous);
 
 }  // namespace lockstep::cpu

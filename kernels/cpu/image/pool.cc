@@ -325,18 +325,12 @@ void find_largest(const Planes& planes, const Axes& axes, const std::array<Span,
   }
 }
 
-template <int kSpatial>
-void max_pool(const Out& given_out, const Out& given_indices, const In& given_self,
-              IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool) {
-  Call call(name_of(kSpatial, "max_pool2d_with_indices", "max_pool3d_with_indices"), given_self);
-  const Out out = call.write(given_out), indices = call.write(given_indices);
-  const In self = call.read(given_self);
-  const Axes axes =
-      found(strided_pool_axes(self, out, kSpatial, kernel_size, stride, padding, dilation, false));
+/// Writes the maxima of all windows and their places.
+void largest(Call& call, const Out& out, const Out& indices, const In& self, const Axes& axes) {
   const int64_t in = input_size(axes), outs = output_size(axes);
   with_type(self.dtype, [&]<class T>() {
-    for_each_planes(call.images(out.numel / outs, self), std::max(self.numel, out.numel),
-                    [&](const auto& planes) {
+    for_each_planes(call.images(outs == 0 ? 0 : out.numel / outs, self),
+                    std::max(self.numel, out.numel), [&](const auto& planes) {
                       const T* from = self.data<T>() + planes.start(in);
                       for_each_window(axes, [&](int64_t o, const std::array<Span, 3>& window) {
                         const int64_t at = planes.start(outs) + o * planes.step();
@@ -345,6 +339,27 @@ void max_pool(const Out& given_out, const Out& given_indices, const In& given_se
                       });
                     });
   });
+}
+
+template <int kSpatial>
+void max_pool(const Out& given_out, const Out& given_indices, const In& given_self,
+              IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool) {
+  Call call(name_of(kSpatial, "max_pool2d_with_indices", "max_pool3d_with_indices"), given_self);
+  const Out out = call.write(given_out), indices = call.write(given_indices);
+  const In self = call.read(given_self);
+  largest(
+      call, out, indices, self,
+      found(strided_pool_axes(self, out, kSpatial, kernel_size, stride, padding, dilation, false)));
+  call.finish();
+}
+
+template <int kSpatial>
+void adaptive_max_pool(const Out& given_out, const Out& given_indices, const In& given_self,
+                       IntList) {
+  Call call(name_of(kSpatial, "adaptive_max_pool2d", "adaptive_max_pool3d"), given_self);
+  const Out out = call.write(given_out), indices = call.write(given_indices);
+  const In self = call.read(given_self);
+  largest(call, out, indices, self, found(even_pool_axes(self, out, kSpatial)));
   call.finish();
 }
 
@@ -392,6 +407,8 @@ LS_KERNEL(CPU, "_adaptive_avg_pool2d_backward", adaptive_avg_pool_backward<2>, S
 LS_KERNEL(CPU, "_adaptive_avg_pool3d_backward", adaptive_avg_pool_backward<3>, Strides::kAny);
 LS_KERNEL(CPU, "max_pool2d_with_indices", max_pool<2>, Strides::kAny);
 LS_KERNEL(CPU, "max_pool3d_with_indices", max_pool<3>, Strides::kAny);
+LS_KERNEL(CPU, "adaptive_max_pool2d", adaptive_max_pool<2>, Strides::kAny);
+LS_KERNEL(CPU, "adaptive_max_pool3d", adaptive_max_pool<3>, Strides::kAny);
 LS_KERNEL(CPU, "max_pool2d_with_indices_backward", max_pool_backward<2>, Strides::kAny);
 LS_KERNEL(CPU, "max_pool3d_with_indices_backward", max_pool_backward<3>, Strides::kAny);
 

@@ -2,6 +2,7 @@
 #include "kernels/common/functors.h"
 #include "kernels/cpu/factory/copy.h"
 #include "kernels/cpu/matmul/gemm.h"
+#include "kernels/cpu/reduce/sum.h"
 #include "kernels/cpu/strided_loop.h"
 
 namespace lockstep::cpu {
@@ -97,11 +98,18 @@ void linear_of_gelu(const Out& out, const In& value, const In&, const In& weight
   gemm(linear_product(out, value, weight, bias));
 }
 
+void linear_parameters_backward(const Out& weight, const Out& bias, const In& grad,
+                                const In& input) {
+  gemm(linear_weight_product(weight, grad, input));
+  sum_over(bias, grad, {0});
+}
+
 }  // namespace
 
 LS_KERNEL(CPU, "linear_gelu", linear_gelu, Strides::kContiguous);
 LS_KERNEL(CPU, "_linear_add", linear_add, Strides::kContiguous);
 LS_KERNEL(CPU, "_linear_of_gelu", linear_of_gelu, Strides::kContiguous);
 LS_KERNEL(CPU, "linear_of_gelu_backward", linear_of_gelu_backward, Strides::kContiguous);
+LS_KERNEL(CPU, "linear_parameters_backward", linear_parameters_backward, Strides::kContiguous);
 
 }  // namespace lockstep::cpu

@@ -13,6 +13,8 @@
 #include "core/base/parallel.h"
 #include "core/device/arithmetic_facts.h"
 #include "core/memory/address_space.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/elements.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu::onednn {
@@ -108,6 +110,53 @@ dnnl::memory memory(const dnnl::memory::desc& description, const void* data) {
   return {description, engine(), const_cast<void*>(data)};
 }
 
+/// Whether oneDNN multiplies bf16 on this processor: before AVX-512 it does not.
+bool has_bf16() {
+  static const bool has = [] {
+    try {
+      compile({16, 16, 16, 16, 16, 16, 0});
+      return true;
+    } catch (const dnnl::error& error) {
+      if (error.status != dnnl_unimplemented) throw;
+      return false;
+    }
+  }();
+  return has;
+}
+
+/// Lines of bf16, `ld` apart, as f32 without gaps.
+void widen(const BFloat16* from, int64_t ld, int64_t lines, int64_t length, float* to) {
+  static const LoadFunction load = load_function(ComputeLane::kF32, DType::kBF16);
+  for (int64_t i = 0; i < lines; ++i)
+    load(length, to + i * length, from + i * ld, sizeof(BFloat16));
+}
+
+/// The product where oneDNN has none of bf16: of the factors as f32, which hold them exactly.
+void multiply_wide(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                   const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb,
+                   const Bf16Result& result) {
+  thread_local Workspace workspace;
+  const bool is_wide = result.dtype == DType::kF32;
+  const int64_t sums_count = is_wide ? 0 : m * n;
+  auto* const wide_a = static_cast<float*>(
+      workspace.room(static_cast<size_t>(m * k + k * n + sums_count) * sizeof(float)));
+  float* const wide_b = wide_a + m * k;
+  const int64_t length_a = transpose_a ? m : k, length_b = transpose_b ? k : n;
+  widen(a, lda, transpose_a ? k : m, length_a, wide_a);
+  widen(b, ldb, transpose_b ? n : k, length_b, wide_b);
+  float* const sums = is_wide ? static_cast<float*>(result.data) : wide_b + k * n;
+  sgemm(transpose_a, transpose_b, m, n, k, 1, wide_a, length_a, wide_b, length_b, 0, sums,
+        is_wide ? result.ld : n);
+  if (is_wide) return;
+  auto* const rounded = static_cast<BFloat16*>(result.data);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      const float bias = result.bias != nullptr ? convert<float>(result.bias[j]) : 0.0F;
+      rounded[i * result.ld + j] = convert<BFloat16>(sums[i * n + j] + bias);
+    }
+  }
+}
+
 }  // namespace
 
 void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
@@ -133,6 +182,7 @@ void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t
                const Bf16Result& result) {
   require_addresses(kRoom, "oneDNN");
   const LibraryOnOneThread one_thread;
+  if (!has_bf16()) return multiply_wide(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, result);
   try {
     const int64_t flags = (transpose_a ? kTransposeA : 0) | (transpose_b ? kTransposeB : 0) |
                           (result.dtype == DType::kBF16 ? kHalfResult : 0) |

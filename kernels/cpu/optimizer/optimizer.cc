@@ -9,6 +9,7 @@
 #include "core/base/parallel.h"
 #include "core/dispatch/kernel.h"
 #include "kernels/common/bias_correction.h"
+#include "kernels/cpu/convert.h"
 #include "kernels/cpu/row_lanes.h"
 
 namespace lockstep::cpu {
@@ -43,6 +44,22 @@ void for_each_part(const List& list, int64_t size, Work work) {
       work(Part{i, part, first, std::min(size, list[i].numel - first)});
     }
   });
+}
+
+/// Calls `update(first, count)` for pieces of a part, and writes each piece's new `values` to the
+/// cast of its parameter while they are in the nearest cache. Without casts there is one piece.
+template <class T, class Update>
+void update_and_cast(const Part& part, const T* values, OutList casts, Update update) {
+  if (casts.empty()) return update(part.first, part.count);
+  constexpr int64_t kPiece = 1024;
+  const Out& cast = casts[part.tensor];
+  const auto size = static_cast<int64_t>(size_of(cast.dtype));
+  const StoreFunction store = store_function(cast.dtype, lane_of<T>);
+  for (int64_t first = part.first; first < part.first + part.count; first += kPiece) {
+    const int64_t count = std::min(kPiece, part.first + part.count - first);
+    update(first, count);
+    store(count, cast.data<char>() + first * size, size, values + first);
+  }
 }
 
 double decay_of(double weight_decay, IntList decayed, size_t i) {
@@ -80,7 +97,7 @@ void adamw_part(T* __restrict p, const T* __restrict grad, T* __restrict m, T* _
 template <class T>
 void adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, double lr,
            double beta1, double beta2, double weight_decay, double eps, double step,
-           double grad_scale, IntList decayed) {
+           double grad_scale, IntList decayed, OutList casts) {
   const AdamWFactors<T> factors{static_cast<T>(grad_scale),
                                 static_cast<T>(1 - beta1),
                                 static_cast<T>(beta2),
@@ -91,22 +108,27 @@ void adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, do
   for_each_part(self, kPart, [&](const Part& part) {
     const size_t i = part.tensor;
     const T keep = static_cast<T>(1 - lr * decay_of(weight_decay, decayed, i));
-    adamw_part(self[i].data<T>() + part.first, grads[i].data<T>() + part.first,
-               exp_avgs[i].data<T>() + part.first, exp_avg_sqs[i].data<T>() + part.first,
-               part.count, factors, keep);
+    T* const p = self[i].data<T>();
+    const T* const grad = grads[i].data<T>();
+    T* const mean = exp_avgs[i].data<T>();
+    T* const square = exp_avg_sqs[i].data<T>();
+    update_and_cast(part, p, casts, [&](int64_t first, int64_t count) {
+      adamw_part(p + first, grad + first, mean + first, square + first, count, factors, keep);
+    });
   });
 }
 
 void fused_adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, double lr,
                  double beta1, double beta2, double weight_decay, double eps, const In& step,
-                 double grad_scale, IntList decayed, const In& grad_factor, const In& found_inf) {
+                 double grad_scale, IntList decayed, const In& grad_factor, const In& found_inf,
+                 OutList casts) {
   if (self.empty() || is_left_out(found_inf)) return;
   const double number = *step.data<double>();
   LS_CHECK(number >= 1 && number < 0x1p63, IndexError,
            "[_fused_adamw_] step out of range: expected at least 1, got {}.", number);
   const auto run = self[0].dtype == DType::kF64 ? adamw<double> : adamw<float>;
   run(self, grads, exp_avgs, exp_avg_sqs, lr, beta1, beta2, weight_decay, eps, number,
-      factor_of(grad_scale, grad_factor), decayed);
+      factor_of(grad_scale, grad_factor), decayed, casts);
 }
 
 template <class T>
@@ -138,30 +160,32 @@ void momentum_part(T* __restrict p, const T* __restrict grad, T* __restrict buff
 
 template <class T>
 void sgd(OutList self, InList grads, OutList momentum_buffers, double lr, double momentum,
-         bool nesterov, double weight_decay, double grad_scale, IntList decayed) {
+         bool nesterov, double weight_decay, double grad_scale, IntList decayed, OutList casts) {
   const SgdFactors<T> factors{static_cast<T>(grad_scale), static_cast<T>(momentum),
                               static_cast<T>(lr)};
   for_each_part(self, kPart, [&](const Part& part) {
     const size_t i = part.tensor;
     const T decay = static_cast<T>(decay_of(weight_decay, decayed, i));
-    T* p = self[i].data<T>() + part.first;
-    const T* grad = grads[i].data<T>() + part.first;
-    if (momentum == 0) {
-      sgd_part(p, grad, part.count, factors, decay);
-    } else {
-      momentum_part(p, grad, momentum_buffers[i].data<T>() + part.first, part.count, factors, decay,
-                    nesterov);
-    }
+    T* const p = self[i].data<T>();
+    const T* const grad = grads[i].data<T>();
+    T* const buffer = momentum == 0 ? nullptr : momentum_buffers[i].data<T>();
+    update_and_cast(part, p, casts, [&](int64_t first, int64_t count) {
+      if (momentum == 0) {
+        sgd_part(p + first, grad + first, count, factors, decay);
+      } else {
+        momentum_part(p + first, grad + first, buffer + first, count, factors, decay, nesterov);
+      }
+    });
   });
 }
 
 void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, double momentum,
                bool nesterov, double weight_decay, double grad_scale, IntList decayed,
-               const In& grad_factor, const In& found_inf) {
+               const In& grad_factor, const In& found_inf, OutList casts) {
   if (self.empty() || is_left_out(found_inf)) return;
   const auto run = self[0].dtype == DType::kF64 ? sgd<double> : sgd<float>;
   run(self, grads, momentum_buffers, lr, momentum, nesterov, weight_decay,
-      factor_of(grad_scale, grad_factor), decayed);
+      factor_of(grad_scale, grad_factor), decayed, casts);
 }
 
 template <class T>

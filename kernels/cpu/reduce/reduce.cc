@@ -1,5 +1,6 @@
 #include "core/dispatch/kernel.h"
 #include "kernels/cpu/reduce/reduce_engine.h"
+#include "kernels/cpu/reduce/sum.h"
 #include "kernels/cpu/wide_vectors.h"
 
 namespace lockstep::cpu {
@@ -69,7 +70,7 @@ void reduce_by_type(const Out& out, const In& self, IntList dims, bool mean = fa
 
 void sum_dims(const Out& out, const In& self, std::optional<IntList> dims, bool,
               std::optional<DType>) {
-  reduce_by_type<SumOf>(out, self, dims.value_or(IntList()));
+  sum_over(out, self, dims.value_or(IntList()));
 }
 void sum(const Out& out, const In& self, std::optional<DType>) {
   reduce_by_type<SumOf>(out, self, {});
@@ -141,6 +142,10 @@ void all_dim(const Out& out, const In& self, int64_t dim, bool) {
 void all(const Out& out, const In& self) { truth_over<SmallestOf<int32_t>>(out, self, {}, 1); }
 
 }  // namespace
+
+void sum_over(const Out& out, const In& self, IntList dims) {
+  reduce_by_type<SumOf>(out, self, dims);
+}
 
 LS_KERNEL(CPU, "sum", sum, Strides::kAny);
 LS_KERNEL(CPU, "sum.dim_IntList", sum_dims, Strides::kAny);

@@ -110,11 +110,48 @@ void linear_recurrence(const Out& out, const In& decay, const In& input, int64_t
   });
 }
 
+/// The extreme so far and its index along each line: of equal elements, or of NaNs, the last.
+template <class Beats>
+void running_extreme(const Out& values, const Out& indices, const In& self, int64_t dim) {
+  with_type(self.dtype, [&]<class T>() {
+    using C = std::conditional_t<std::is_integral_v<T>, T, ComputeType<T>>;
+    const T* x = self.data<T>();
+    T* y = values.data<T>();
+    int64_t* at = indices.data<int64_t>();
+    for_each_line(self, dim, [=](int64_t base, int64_t n, int64_t step) {
+      int64_t place = 0;
+      for (int64_t k = 0; k < n; ++k) {
+        const int64_t i = base + k * step;
+        const C value = convert<C>(x[i]);
+        const C extreme = convert<C>(x[base + place * step]);
+        const bool is_nan = value != value;
+        if (is_nan || (extreme == extreme && !Beats::beats(extreme, value))) place = k;
+        y[i] = x[base + place * step];
+        at[i] = place;
+      }
+    });
+  });
+}
+struct Larger {
+  template <class C>
+  static bool beats(C a, C b) {
+    return a > b;
+  }
+};
+struct Smaller {
+  template <class C>
+  static bool beats(C a, C b) {
+    return a < b;
+  }
+};
+
 }  // namespace
 
 LS_KERNEL(CPU, "cumsum", cumsum, Strides::kContiguous);
 LS_KERNEL(CPU, "cumprod", cumprod, Strides::kContiguous);
 LS_KERNEL(CPU, "logcumsumexp", logcumsumexp, Strides::kContiguous);
+LS_KERNEL(CPU, "cummax", running_extreme<Larger>, Strides::kContiguous);
+LS_KERNEL(CPU, "cummin", running_extreme<Smaller>, Strides::kContiguous);
 LS_KERNEL(CPU, "_linear_recurrence", linear_recurrence, Strides::kContiguous);
 
 }  // namespace lockstep::cpu

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 
 #include "core/base/check.h"
 #include "core/base/parallel.h"
@@ -87,8 +89,54 @@ Tensor bincount(const Tensor& self, OptionalTensor weights, int64_t minlength) {
   return add_up.template operator()<double>();
 }
 
+/// Smallest and largest element, both 0 for none; NaN if there is one.
+template <class C, class T>
+std::pair<C, C> range_of(const In& self) {
+  if (self.numel == 0) return {C(0), C(0)};
+  const T* x = self.data<T>();
+  C least = convert<C>(x[0]);
+  C most = least;
+  for (int64_t i = 0; i < self.numel; ++i) {
+    const C value = convert<C>(x[i]);
+    if (value != value) return {value, value};
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  return {least, most};
+}
+
+void histc(const Out& out, const In& self, int64_t bins, Scalar min, Scalar max) {
+  std::vector<int64_t> counts(static_cast<size_t>(bins));
+  with_floating_type(self.dtype, [&]<class T>() {
+    using C = ComputeType<T>;
+    C low = static_cast<C>(min.to_double());
+    C high = static_cast<C>(max.to_double());
+    if (low == high) std::tie(low, high) = range_of<C, T>(self);
+    LS_CHECK(std::isfinite(low) && std::isfinite(high), Error,
+             "[histc] expected a finite range, got {} to {}. Give min and max.", low, high);
+    if (low == high) {
+      low -= 1;
+      high += 1;
+    }
+    const T* x = self.data<T>();
+    for (int64_t i = 0; i < self.numel; ++i) {
+      const C value = convert<C>(x[i]);
+      if (!(value >= low && value <= high)) continue;
+      const C share = (value - low) * static_cast<C>(bins) / (high - low);
+      const bool inside = share < static_cast<C>(bins);
+      const int64_t bin = inside ? static_cast<int64_t>(share) : bins - 1;
+      ++counts[static_cast<size_t>(bin)];
+    }
+    T* y = out.data<T>();
+    for (int64_t i = 0; i < bins; ++i) {
+      y[i] = convert<T>(static_cast<double>(counts[static_cast<size_t>(i)]));
+    }
+  });
+}
+
 }  // namespace
 
+LS_KERNEL(CPU, "histc", histc, Strides::kContiguous);
 LS_KERNEL(CPU, "searchsorted.Tensor", searchsorted, Strides::kContiguous);
 LS_KERNEL(CPU, "bincount", bincount, Strides::kAny);
 

@@ -2,7 +2,9 @@
 
 #include "core/dispatch/kernel.h"
 #include "kernels/common/head_strides.h"
+#include "kernels/common/turned_heads.h"
 #include "kernels/cuda/attention/rotary.fatbin.h"
+#include "kernels/cuda/factory/copy.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
 
@@ -41,8 +43,17 @@ void rotary_embedding(const Out& out, const In& input, const In& cosine, const I
          {.blocks = {blocks_for(count, 256), 1, 1}, .threads = 256, .shared_bytes = 0}, p);
 }
 
+void rotary_of_qkv(const Out& out, const In& qkv, const In& cosine, const In& sine, int64_t heads,
+                   int64_t key_heads, bool inverse) {
+  if (out.numel == 0) return;
+  const TurnedHeads parts(out, heads, key_heads);
+  rotary_embedding(parts.heads(out), parts.heads(qkv), cosine, sine, inverse);
+  copy_elements(parts.values(out), parts.values(qkv));
+}
+
 }  // namespace
 
 LS_KERNEL(CUDA, "rotary_embedding", rotary_embedding, Strides::kAny);
+LS_KERNEL(CUDA, "rotary_of_qkv", rotary_of_qkv, Strides::kContiguous);
 
 }  // namespace lockstep::cuda

@@ -48,6 +48,19 @@ struct CrossEntropyBackward {
   double scale = 1;  ///< a further factor
 };
 
+/// One block per row: computes the row's loss, and replaces its scores by their gradient. Rows
+/// start at multiples of 16 bytes; the block's dynamic shared memory holds one.
+struct HeldCrossEntropy {
+  IndexList targets;
+  void* x;
+  float* losses;
+  int64_t rows;
+  int64_t classes;
+  int64_t stride;  ///< elements from row to row, a multiple of 16 bytes
+  double scale;    ///< of the gradient
+};
+inline constexpr int kHeldThreads = 512;
+
 /// One block computes the losses and their sum.
 struct NllLoss {
   IndexList targets;

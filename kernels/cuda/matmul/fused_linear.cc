@@ -4,6 +4,7 @@
 #include "kernels/cuda/matmul/matmul.h"
 #include "kernels/cuda/matmul/matmul_lt.h"
 #include "kernels/cuda/pointwise.h"
+#include "kernels/cuda/reduce/sum.h"
 #include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
@@ -82,11 +83,20 @@ void linear_of_gelu(const Out& out, const In& value, const In&, const In& weight
   if (out.numel != 0) gemm(linear_product(out, value, weight, bias));
 }
 
+void linear_parameters_backward(const Out& weight, const Out& bias, const In& grad,
+                                const In& input) {
+  // cuBLASLt's epilogue for the bias is a kernel of its own behind the product, at about half of
+  // the memory's rate.
+  if (weight.numel != 0) gemm(linear_weight_product(weight, grad, input));
+  sum_over(bias, grad, {0});
+}
+
 }  // namespace
 
 LS_KERNEL(CUDA, "linear_gelu", linear_gelu, Strides::kContiguous);
 LS_KERNEL(CUDA, "_linear_add", linear_add, Strides::kContiguous);
 LS_KERNEL(CUDA, "_linear_of_gelu", linear_of_gelu, Strides::kContiguous);
 LS_KERNEL(CUDA, "linear_of_gelu_backward", linear_of_gelu_backward, Strides::kContiguous);
+LS_KERNEL(CUDA, "linear_parameters_backward", linear_parameters_backward, Strides::kContiguous);
 
 }  // namespace lockstep::cuda

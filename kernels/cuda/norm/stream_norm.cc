@@ -24,18 +24,19 @@ namespace lockstep::cuda {
 
 namespace {
 
-/// The kernels of one family for streams in f32, and without packs in f64.
-class StreamKernels {
+/// The forward kernels, for streams in f32, and without packs in f64.
+class ForwardKernels {
  public:
-  StreamKernels(const void* image, std::string_view family) {
+  ForwardKernels() {
     for (int i = 0; i < kRowStrategies; ++i) {
       const auto strategy = static_cast<RowStrategy>(i);
       const bool scalar = strategy == RowStrategy::kWarpScalar ||
                           strategy == RowStrategy::kBlockScalar || strategy == RowStrategy::kStream;
       const std::string end = std::string("_") + name(strategy);
+      const auto* const image = stream_forward::kImage;
       kernels_[static_cast<size_t>(i)] =
-          scalar ? DTypeKernels(image, family, {DType::kF32, DType::kF64}, end)
-                 : DTypeKernels(image, family, {DType::kF32}, end);
+          scalar ? DTypeKernels(image, "stream_norm", {DType::kF32, DType::kF64}, end)
+                 : DTypeKernels(image, "stream_norm", {DType::kF32}, end);
     }
   }
   Kernel operator()(DType dtype, RowStrategy strategy) const {
@@ -45,9 +46,31 @@ class StreamKernels {
  private:
   std::array<DTypeKernels, kRowStrategies> kernels_;
 };
+const ForwardKernels kForward;
 
-const StreamKernels kForward(stream_forward::kImage, "stream_norm");
-const StreamKernels kBackward(stream_backward::kImage, "stream_norm_backward");
+/// The backward kernels of one way to share a row.
+DTypeKernels backward_kernels(const char* end, bool packs = false) {
+  const auto* const image = stream_backward::kImage;
+  return packs ? DTypeKernels(image, "stream_norm_backward", {DType::kF32}, end)
+               : DTypeKernels(image, "stream_norm_backward", {DType::kF32, DType::kF64}, end);
+}
+const DTypeKernels kPacks1 = backward_kernels("_packs1", true);
+const DTypeKernels kPacks2 = backward_kernels("_packs2", true);
+const DTypeKernels kPacks4 = backward_kernels("_packs4", true);
+const DTypeKernels kColumns1 = backward_kernels("_columns1");
+const DTypeKernels kColumns4 = backward_kernels("_columns4");
+const DTypeKernels kStream = backward_kernels("_stream");
+
+const DTypeKernels& backward_kernels(const StreamNormColumns& columns) {
+  switch (columns.kind) {
+    case StreamNormColumns::Kind::kPacks:
+      return columns.each == 1 ? kPacks1 : columns.each == 2 ? kPacks2 : kPacks4;
+    case StreamNormColumns::Kind::kColumns:
+      return columns.each == 1 ? kColumns1 : kColumns4;
+    default:
+      return kStream;
+  }
+}
 
 void* address_of(const TensorArg& tensor) { return tensor.defined() ? tensor.address : nullptr; }
 
@@ -95,8 +118,8 @@ void stream_norm_backward(const Out& dx, const Out& narrow, const Out& dw, const
   const int64_t n = norm_row_length(input, normalized_shape);
   if (n == 0) return;
   const bool wide = input.dtype == DType::kF64;
-  const RowStrategy strategy =
-      row_strategy(input.dtype, n, in_packs(n, grad_out, carried, input, weight, dx, narrow));
+  const StreamNormColumns columns = stream_norm_columns(
+      input.dtype, n, in_packs(n, grad_out, carried, input, weight, dx, narrow));
   StreamNormBackward rows{.grad = grad_out.address,
                           .carried = address_of(carried),
                           .x = input.address,
@@ -111,7 +134,7 @@ void stream_norm_backward(const Out& dx, const Out& narrow, const Out& dw, const
                           .narrow_dtype = narrow.dtype,
                           .rows = rstd.numel,
                           .n = n,
-                          .group = stream_norm_group(rstd.numel, rows_of_block(strategy)),
+                          .group = stream_norm_group(rstd.numel, columns.threads),
                           .centre = mean.defined()};
   const int64_t groups = (rows.rows + rows.group - 1) / rows.group;
   const size_t bytes = static_cast<size_t>(groups * n) * size_of(input.dtype);
@@ -119,8 +142,8 @@ void stream_norm_backward(const Out& dx, const Out& narrow, const Out& dw, const
   if (dw.defined()) rows.partial_weight = weight_sums.data();
   if (db.defined()) rows.partial_bias = bias_sums.data();
   if (groups > 0) {
-    launch(kBackward(input.dtype, strategy),
-           {.blocks = {static_cast<unsigned>(groups), 1, 1}, .threads = kRowThreads}, rows);
+    launch(backward_kernels(columns)[input.dtype],
+           {.blocks = {static_cast<unsigned>(groups), 1, 1}, .threads = columns.threads}, rows);
   }
   if (!dw.defined() && !db.defined()) return;
   join_norm_groups(dw, rows.partial_weight, db, rows.partial_bias, groups, n, wide);

@@ -49,17 +49,19 @@ void launch_over(Kernel kernel, Params params, size_t count, TensorAt tensor_at)
 /// The states of tensor i are `states[0][i]` and `states[1][i]`; a list may be empty.
 template <class Factors>
 void launch_steps(Kernel kernel, const Factors& factors, const StepControl& control, OutList self,
-                  InList grads, const OutList (&states)[2], IntList decayed) {
+                  InList grads, const OutList (&states)[2], IntList decayed, OutList casts) {
   OptimizerStep<Factors> step{};
   step.factors = factors;
   step.control = control;
+  step.casts_to_bf16 = !casts.empty() && casts[0].dtype == DType::kBF16 ? 1U : 0U;
   launch_over(kernel, step, self.size(), [&](size_t i) {
-    const auto state = [&](const OutList& list) {
+    const auto place = [&](const OutList& list) {
       return list.empty() ? nullptr : list[i].address;
     };
     return OptimizerTensor{.parameter = self[i].address,
                            .gradient = grads[i].address,
-                           .state = {state(states[0]), state(states[1])},
+                           .state = {place(states[0]), place(states[1])},
+                           .cast = place(casts),
                            .count = self[i].numel,
                            .decays = decayed.empty() || decayed[i] != 0 ? 1U : 0U};
   });
@@ -88,14 +90,15 @@ AdamWFactors<T> adamw_factors(double lr, double beta1, double beta2, double weig
 
 void fused_adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, double lr,
                  double beta1, double beta2, double weight_decay, double eps, const In& step,
-                 double grad_scale, IntList decayed, const In& grad_factor, const In& found_inf) {
+                 double grad_scale, IntList decayed, const In& grad_factor, const In& found_inf,
+                 OutList casts) {
   if (self.empty()) return;
   StepControl control = control_of(grad_scale, grad_factor, found_inf);
   control.step = step.data<double>();
   control.fault = fault_place(kOfStep);
   const auto run = [&]<class T>() {
     launch_steps(kAdamW[self[0].dtype], adamw_factors<T>(lr, beta1, beta2, weight_decay, eps),
-                 control, self, grads, {exp_avgs, exp_avg_sqs}, decayed);
+                 control, self, grads, {exp_avgs, exp_avg_sqs}, decayed, casts);
   };
   self[0].dtype == DType::kF64 ? run.template operator()<double>()
                                : run.template operator()<float>();
@@ -103,7 +106,7 @@ void fused_adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_s
 
 void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, double momentum,
                bool nesterov, double weight_decay, double grad_scale, IntList decayed,
-               const In& grad_factor, const In& found_inf) {
+               const In& grad_factor, const In& found_inf, OutList casts) {
   if (self.empty()) return;
   const bool has_momentum = momentum != 0;
   const auto run = [&]<class T>() {
@@ -114,7 +117,7 @@ void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, 
                                 .decay = {T(0), static_cast<T>(weight_decay)},
                                 .has_momentum = has_momentum};
     launch_steps(kSgd[self[0].dtype], factors, control_of(grad_scale, grad_factor, found_inf), self,
-                 grads, {has_momentum ? momentum_buffers : OutList(), OutList()}, decayed);
+                 grads, {has_momentum ? momentum_buffers : OutList(), OutList()}, decayed, casts);
   };
   self[0].dtype == DType::kF64 ? run.template operator()<double>()
                                : run.template operator()<float>();

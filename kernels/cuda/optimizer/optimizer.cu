@@ -102,10 +102,20 @@ struct Sgd {
   }
 };
 
+/// Writes pack number `i` of a parameter to its cast.
+template <class T, int kWidth>
+__device__ void store_cast(void* cast, bool to_bf16, int64_t i, const Pack<T, kWidth>& values) {
+  if (to_bf16) {
+    static_cast<Pack<BFloat16, kWidth>*>(cast)[i] = converted_pack<BFloat16, kWidth>(values.at);
+  } else {
+    static_cast<Pack<Half, kWidth>*>(cast)[i] = converted_pack<Half, kWidth>(values.at);
+  }
+}
+
 /// Updates elements [first, last) of a tensor, kWidth adjacent ones at a time.
 template <class T, int kWidth, class Rule>
-__device__ void update_part(const OptimizerTensor& tensor, const Rule& rule, int64_t first,
-                            int64_t last) {
+__device__ void update_part(const OptimizerTensor& tensor, bool to_bf16, const Rule& rule,
+                            int64_t first, int64_t last) {
   using Elements = Pack<T, kWidth>;
   auto* const p = static_cast<Elements*>(tensor.parameter);
   const auto* const grad = static_cast<const Elements*>(tensor.gradient);
@@ -123,6 +133,7 @@ __device__ void update_part(const OptimizerTensor& tensor, const Rule& rule, int
       for (int s = 0; s < Rule::kStates; ++s) states[s].at[k] = state[s];
     }
     p[i] = parameter;
+    if (tensor.cast != nullptr) store_cast(tensor.cast, to_bf16, i, parameter);
     for (int s = 0; s < Rule::kStates; ++s) {
       if (rule.uses(s)) static_cast<Elements*>(tensor.state[s])[i] = states[s];
     }
@@ -142,10 +153,12 @@ __device__ void optimizer_step(const Step& p) {
     const auto [tensor, first, end] = part_at(p.over, part);
     rule.begin(tensor.decays != 0);
     const bool aligned = is_aligned(tensor.parameter) && is_aligned(tensor.gradient) &&
-                         is_aligned(tensor.state[0]) && is_aligned(tensor.state[1]);
+                         is_aligned(tensor.state[0]) && is_aligned(tensor.state[1]) &&
+                         is_aligned(tensor.cast);
+    const bool to_bf16 = p.casts_to_bf16 != 0;
     const int64_t wide_end = aligned ? end / kWidth * kWidth : first;
-    update_part<T, kWidth>(tensor, rule, first, wide_end);
-    update_part<T, 1>(tensor, rule, wide_end, end);
+    update_part<T, kWidth>(tensor, to_bf16, rule, first, wide_end);
+    update_part<T, 1>(tensor, to_bf16, rule, wide_end, end);
   }
 }
 

@@ -20,11 +20,12 @@ struct PartList {
   Tensor list[kMost];
 };
 
-/// A parameter with its gradient and optimizer states.
+/// A parameter with its gradient, optimizer states, and cast (may be null).
 struct OptimizerTensor {
   void* parameter;
   const void* gradient;
   void* state[2];
+  void* cast;
   int64_t count;
   uint32_t first_part;
   uint32_t decays;  ///< 1 if weight decay applies, else 0
@@ -44,7 +45,8 @@ template <class Factors>
 struct OptimizerStep {
   Factors factors;
   StepControl control;
-  PartList<OptimizerTensor, 80> over;
+  uint32_t casts_to_bf16;  ///< 1: casts are bf16, 0: f16
+  PartList<OptimizerTensor, 68> over;
 };
 
 /// Factors of a step, the same for all elements, except the gradient factor and those that depend

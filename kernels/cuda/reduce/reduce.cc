@@ -1,6 +1,7 @@
 #include "core/dispatch/kernel.h"
 #include "core/tensor/shape.h"
 #include "kernels/cuda/reduce/reduce_launch.h"
+#include "kernels/cuda/reduce/sum.h"
 
 // Each header defines a kImage, so each is included in a namespace of its own.
 namespace lockstep::cuda::reduce_sum {
@@ -35,20 +36,22 @@ ReducePlan plan_for(const In& self, IntList dims) {
   return plan_reduction(self, dim_mask("reduce", dims, self.rank));
 }
 
-void sum_over(const Out& out, const In& self, IntList dims, bool mean = false) {
+void sum_or_mean(const Out& out, const In& self, IntList dims, bool mean = false) {
   const ReducePlan plan = plan_for(self, dims);
   reduce(kSum[self.dtype], self, plan, out, nullptr, {mean ? static_cast<double>(plan.count) : -1});
 }
 void sum_dims(const Out& out, const In& self, std::optional<IntList> dims, bool,
               std::optional<DType>) {
-  sum_over(out, self, dims.value_or(IntList()));
+  sum_or_mean(out, self, dims.value_or(IntList()));
 }
-void sum(const Out& out, const In& self, std::optional<DType>) { sum_over(out, self, {}); }
+void sum(const Out& out, const In& self, std::optional<DType>) { sum_or_mean(out, self, {}); }
 void mean_dims(const Out& out, const In& self, std::optional<IntList> dims, bool,
                std::optional<DType>) {
-  sum_over(out, self, dims.value_or(IntList()), true);
+  sum_or_mean(out, self, dims.value_or(IntList()), true);
 }
-void mean(const Out& out, const In& self, std::optional<DType>) { sum_over(out, self, {}, true); }
+void mean(const Out& out, const In& self, std::optional<DType>) {
+  sum_or_mean(out, self, {}, true);
+}
 
 void amax(const Out& out, const In& self, IntList dims, bool) {
   reduce(kAmax[self.dtype], self, plan_for(self, dims), out);
@@ -92,6 +95,8 @@ void all_dim(const Out& out, const In& self, int64_t dim, bool) {
 void all(const Out& out, const In& self) { truth_over(kAll, out, self, {}); }
 
 }  // namespace
+
+void sum_over(const Out& out, const In& self, IntList dims) { sum_or_mean(out, self, dims); }
 
 LS_KERNEL(CUDA, "sum", sum, Strides::kAny);
 LS_KERNEL(CUDA, "sum.dim_IntList", sum_dims, Strides::kAny);
