@@ -15,7 +15,7 @@ namespace lockstep {
 /// for a scope.
 class AnomalyModeGuard {
  public:
-  explicit AnomalyModeGuard(bool enabled = true, bool check_nan = true) noexcept;
+  [[nodiscard]] explicit AnomalyModeGuard(bool enabled = true, bool check_nan = true) noexcept;
 
  private:
   ScopedValue<detail::AnomalyMode> mode_;

@@ -1,5 +1,6 @@
 #include "autograd/autocast.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
@@ -94,10 +95,50 @@ bool has_memory(const Storage& storage) {
   return storage.owns_memory() || storage.parent() != nullptr || storage.data() != nullptr;
 }
 
+/// Whether a kept cast has the values of the leaf.
+bool is_current(const Meta& meta, const Tensor& leaf) {
+  return !meta.keeps_cast || meta.cast_version == leaf.version();
+}
+
+/// Memory for the cast of a leaf in its row. The first leaf that is cast again takes a new row, to
+/// which the others follow: graphs that saved `old`, its last cast, keep the old values.
+Tensor place_of_cast(const CastPlace& place, const Tensor& old, const Tensor& leaf, DType dtype) {
+  CastRow& row = *place.row;
+  const bool was_here = old.defined() && old.storage()->parent() == row.memory.get();
+  if (!row.memory || row.dtype != dtype || was_here) {
+    row.dtype = dtype;
+    row.memory = make_ref<Storage>(row.elements * size_of(dtype), leaf.device());
+  }
+  const size_t bytes = static_cast<size_t>(leaf.numel()) * size_of(dtype);
+  auto window = make_ref<Storage>(row.memory, place.first * size_of(dtype), bytes);
+  return Tensor(make_ref<TensorImpl>(std::move(window), leaf.sizes(),
+                                     contiguous_strides(leaf.sizes()), int64_t{0}, dtype));
+}
+
+/// Casts a leaf whose casts are kept, unless that was done since it last changed.
+void update_kept_cast(Meta& meta, const Tensor& leaf, DType dtype) {
+  Tensor& kept = meta.prepared_cast;
+  if (kept.defined() && kept.dtype() == dtype && is_current(meta, leaf)) return;
+  const NoGradGuard no_grad;
+  if (meta.cast_place) {
+    kept = place_of_cast(*meta.cast_place, kept, leaf, dtype);
+    copy_(kept, leaf);
+  } else {
+    kept = {};  // its memory may serve the new one; graphs that saved it keep the old values
+    kept = to(leaf, dtype);
+  }
+  meta.cast_version = leaf.version();
+}
+
 Tensor converted(const Tensor& tensor, DType dtype) {
-  const Meta* const meta = find_meta(tensor);
+  Meta* const meta = find_meta(tensor);
+  // A cast made in inference mode could not be saved for backward.
+  if (meta != nullptr && meta->keeps_cast && !is_inference_mode_enabled()) {
+    update_kept_cast(*meta, tensor, dtype);
+  }
   const Tensor prepared = meta == nullptr ? Tensor() : meta->prepared_cast;
-  if (!prepared.defined() || prepared.dtype() != dtype || !has_memory(*prepared.storage())) {
+  if (!prepared.defined() || prepared.dtype() != dtype || !has_memory(*prepared.storage()) ||
+      !is_current(*meta, tensor)) {
     return to(tensor, dtype);
   }
   PreparedValues values(prepared);
@@ -231,7 +272,41 @@ void set_prepared_cast(const Tensor& weight, const Tensor& cast) {
              "[autocast] a prepared cast: expected a floating dtype on {}, got {}.",
              to_string(weight.device()), to_string(cast));
   }
-  meta_of(*weight.impl()).prepared_cast = cast;
+  Meta& meta = meta_of(*weight.impl());
+  meta.prepared_cast = cast;
+  meta.keeps_cast = false;
+}
+
+void keep_cast(const Tensor& weight, bool keep) {
+  Meta& meta = meta_of(*weight.impl());
+  if (meta.keeps_cast == keep) return;
+  meta.prepared_cast = {};
+  if (meta.cast_place) meta.cast_place->row->memory = {};
+  meta.keeps_cast = keep;
+}
+
+void keep_casts_side_by_side(TensorList weights) {
+  const auto row = std::make_shared<CastRow>();
+  for (const Tensor& weight : weights) {
+    meta_of(*weight.impl()).cast_place = std::make_unique<CastPlace>(CastPlace{row, row->elements});
+    row->elements += static_cast<size_t>(weight.numel());
+  }
+}
+
+Tensor kept_cast(const Tensor& weight) {
+  const Meta* const meta = find_meta(weight);
+  return meta != nullptr && meta->keeps_cast && is_current(*meta, weight) ? meta->prepared_cast
+                                                                          : Tensor();
+}
+
+void renew_kept_cast(const Tensor& weight) {
+  meta_of(*weight.impl()).cast_version = weight.version();
+}
+
+bool is_cached_cast(const Storage& storage) noexcept {
+  return std::ranges::any_of(cast_cache(), [&](const auto& kept) {
+    return kept.second.result.storage().get() == &storage;
+  });
 }
 
 void clear_autocast_cache() noexcept { cast_cache().clear(); }

@@ -10,7 +10,7 @@ namespace lockstep {
 /// `AutocastStateGuard({})` turns autocast off everywhere, as backward does.
 class AutocastStateGuard {
  public:
-  explicit AutocastStateGuard(const AutocastState& state) noexcept;
+  [[nodiscard]] explicit AutocastStateGuard(const AutocastState& state) noexcept;
   ~AutocastStateGuard();
   AutocastStateGuard(const AutocastStateGuard&) = delete;
   AutocastStateGuard& operator=(const AutocastStateGuard&) = delete;
@@ -36,8 +36,8 @@ class AutocastStateGuard {
 class AutocastGuard {
  public:
   /// Throws DTypeError when `dtype` is neither bf16 nor f16.
-  explicit AutocastGuard(DeviceType type, bool enabled = true, DType dtype = DType::kBF16,
-                         bool cache_enabled = true);
+  [[nodiscard]] explicit AutocastGuard(DeviceType type, bool enabled = true,
+                                       DType dtype = DType::kBF16, bool cache_enabled = true);
 
  private:
   AutocastStateGuard state_;
@@ -50,8 +50,29 @@ class AutocastGuard {
 /// or DTypeError for tensors that do not fit.
 void set_prepared_cast(const Tensor& weight, const Tensor& cast);
 
+/// Keeps the casts that regions make of the leaf `weight` until the weight changes: a value is cast
+/// once, however many regions there are. It costs the cast's memory as long as the leaf lives, or
+/// until `keep` is false. Values that are written through an address must be followed by
+/// `bump_version()` of the storage. Not thread-safe.
+void keep_cast(const Tensor& weight, bool keep = true);
+
+/// Lets the casts that keep_cast keeps of these leaves lie side by side in memory, in this order,
+/// where they are made one after the other: for operators that read them as one matrix
+/// (core/ops/matmul/linear_of_parts.h). Not thread-safe.
+void keep_casts_side_by_side(TensorList weights);
+
+/// The cast that is kept of `weight` if it has the weight's values, else an undefined tensor.
+/// Whoever changes the weight may write the new values here as well and then call
+/// `renew_kept_cast`, so that the weight need not be cast again. Graphs that were recorded before
+/// are invalid then, as with every change of a saved tensor.
+Tensor kept_cast(const Tensor& weight);
+/// Says that `kept_cast(weight)`, taken before the change, was given the weight's new values.
+void renew_kept_cast(const Tensor& weight);
+
 /// Clears this thread's cache of cast weights. The end of the outermost region does that too; a
 /// weight that was changed in place is cast again without it.
 void clear_autocast_cache() noexcept;
+/// Whether the storage holds a cast that this thread's cache keeps.
+bool is_cached_cast(const Storage& storage) noexcept;
 
 }  // namespace lockstep

@@ -15,7 +15,7 @@ struct BackwardOptions {
   bool create_graph = false;
   /// Tensors, leaves or computed, that accumulate `grad`; empty means every leaf below the roots.
   /// Nodes that lead to none of them do not run.
-  std::vector<Tensor> inputs;
+  std::vector<Tensor> inputs = {};
 };
 
 struct GradOptions {

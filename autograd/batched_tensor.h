@@ -28,7 +28,7 @@ const std::vector<VmapLevel>& vmap_levels();
 /// While alive, one more vmap runs on this thread. Guards must be destroyed in reverse order.
 class VmapLevelGuard {
  public:
-  VmapLevelGuard(int64_t batch, Randomness randomness);
+  [[nodiscard]] VmapLevelGuard(int64_t batch, Randomness randomness);
   ~VmapLevelGuard();
   VmapLevelGuard(const VmapLevelGuard&) = delete;
   VmapLevelGuard& operator=(const VmapLevelGuard&) = delete;
@@ -44,7 +44,7 @@ class VmapLevelGuard {
 /// While alive, all but the outermost `depth` vmaps of this thread are hidden.
 class OuterVmapsGuard {
  public:
-  explicit OuterVmapsGuard(size_t depth);
+  [[nodiscard]] explicit OuterVmapsGuard(size_t depth);
   ~OuterVmapsGuard();
   OuterVmapsGuard(const OuterVmapsGuard&) = delete;
   OuterVmapsGuard& operator=(const OuterVmapsGuard&) = delete;

@@ -4,6 +4,7 @@
 #include "autograd/batched_tensor.h"
 #include "autograd/graph_run.h"
 #include "autograd/hooks.h"
+#include "autograd/kept_results.h"
 #include "autograd/saved_tensor.h"
 #include "core/base/check.h"
 #include "core/base/mutex.h"
@@ -163,6 +164,11 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
     return packed;
   }
   void finish() { finished_ = true; }
+  /// The mode that keeps results of products in forward; null if they are not to be kept.
+  std::unique_ptr<DispatchMode> keeping_mode() {
+    if (!options_.keep_products) return nullptr;
+    return std::make_unique<KeptResults::Recording>(products_, options_.recompute_gelu);
+  }
 
   /// Returns the tensor that was packed. If it is not available, recomputes it together with all
   /// others that may still be requested.
@@ -178,6 +184,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   CheckpointOptions options_;
   std::function<void(TensorList)> function_;
   std::vector<KeptTensor> inputs_;
+  KeptResults products_;
   ForwardState state_;
   // Threads may run backward through one graph at once; one recomputation may unpack inputs that
   // another checkpoint computes, but never leads back to this one on another thread.
@@ -252,6 +259,9 @@ void CheckpointFrame::recompute() {
          return tensor;
        },
        .unpack = [](const std::any& packed) { return std::any_cast<const Tensor&>(packed); }});
+  KeptResults::Replay products(products_);
+  std::optional<ModeGuard> instead_of_products;
+  if (options_.keep_products) instead_of_products.emplace(products);
   try {
     function_(inputs);
   } catch (...) {
@@ -303,7 +313,10 @@ SavedTensorHooks hooks_of(const std::shared_ptr<CheckpointFrame>& frame) {
 CheckpointedForward::CheckpointedForward(const CheckpointOptions& options, TensorList inputs,
                                          std::function<void(TensorList inputs)> again)
     : frame_(std::make_shared<CheckpointFrame>(options, inputs, std::move(again))),
-      hooks_(hooks_of(frame_)) {}
+      keeping_(frame_->keeping_mode()),
+      hooks_(hooks_of(frame_)) {
+  if (keeping_) keeping_guard_.emplace(*keeping_);
+}
 
 CheckpointedForward::~CheckpointedForward() { frame_->finish(); }
 

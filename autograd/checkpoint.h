@@ -11,6 +11,7 @@
 
 #include "autograd/grad_mode.h"
 #include "autograd/saved_tensor_hooks.h"
+#include "core/dispatch/mode.h"
 #include "core/tensor/tensor.h"
 
 namespace lockstep {
@@ -21,12 +22,21 @@ struct CheckpointOptions {
   /// Check that recomputation saves as many tensors as forward, with the same shapes, dtypes and
   /// devices.
   bool determinism_check = true;
+  /// Keep the results of products, convolutions and attention (operators that declare
+  /// floating-point operations) besides the inputs: recomputation takes them and computes the rest
+  /// again, which is mostly cheaper than keeping it: norms, activations, dropout, sums. They must
+  /// not be changed in place.
+  bool keep_products = false;
+  /// With keep_products: compute the gelu that linear_gelu gives (core/ops/matmul/fused_linear.h)
+  /// again as well, from its argument. For devices whose kernels compute it from what they store,
+  /// such as the cpu; elsewhere it has other bits.
+  bool recompute_gelu = false;
 };
 
 /// Activation checkpointing: calls `function(inputs...)` and keeps only the input tensors for
 /// backward; the intermediate tensors that backward needs are recomputed when the first of them is
 /// requested, and freed as they are used (Chen et al. 2016). Costs one more forward pass of the
-/// function; gradients have the same bits as without.
+/// function, or what is cheap of it (`keep_products`); gradients have the same bits as without.
 ///
 /// Inputs are tensors, lists of tensors and other copyable values. These values and `function` are
 /// copied; objects that `function` refers to must live until backward. It must compute the same
@@ -60,7 +70,9 @@ class CheckpointedForward {
 
  private:
   std::shared_ptr<CheckpointFrame> frame_;
+  std::unique_ptr<DispatchMode> keeping_;  ///< null unless products are kept
   SavedTensorHooksGuard hooks_;
+  std::optional<ModeGuard> keeping_guard_;
 };
 
 /// Keeps one input from forward to recomputation, except for its tensors, which the frame keeps.
@@ -107,7 +119,7 @@ auto checkpoint(const CheckpointOptions& options, F function, const A&... inputs
         [&](const auto&... each) {
           // Braces guarantee evaluation in order, which `at` depends on.
           std::tuple<decltype(each.restore(fresh, at))...> restored{each.restore(fresh, at)...};
-          std::apply(function, restored);
+          (void)std::apply(function, restored);
         },
         kept);
   };

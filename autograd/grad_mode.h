@@ -24,13 +24,13 @@ class SetGradEnabled {
 /// do may be changed in place.
 class NoGradGuard : public SetGradEnabled {
  public:
-  NoGradGuard() noexcept : SetGradEnabled(false) {}
+  [[nodiscard]] NoGradGuard() noexcept : SetGradEnabled(false) {}
 };
 
 /// While alive, recording is on, also inside a NoGradGuard.
 class EnableGradGuard : public SetGradEnabled {
  public:
-  EnableGradGuard() noexcept : SetGradEnabled(true) {}
+  [[nodiscard]] EnableGradGuard() noexcept : SetGradEnabled(true) {}
 };
 
 inline bool is_inference_mode_enabled() noexcept { return detail::inference_mode; }
@@ -40,7 +40,7 @@ inline bool is_inference_mode_enabled() noexcept { return detail::inference_mode
 /// or made to require grad outside of this mode. `InferenceModeGuard(false)` ends it for a scope.
 class InferenceModeGuard : public SetGradEnabled {
  public:
-  explicit InferenceModeGuard(bool enabled = true) noexcept
+  [[nodiscard]] explicit InferenceModeGuard(bool enabled = true) noexcept
       : SetGradEnabled(!enabled), mode_(detail::inference_mode, enabled) {}
 
  private:

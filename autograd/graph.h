@@ -20,7 +20,7 @@ size_t saved_bytes(TensorList roots);
 struct GraphToDotOptions {
   bool saved_tensors = true;  ///< the tensors that each node keeps, with their bytes
   /// Names of leaves ("h.0.attn.weight"), shown beside their shapes.
-  std::vector<std::pair<Tensor, std::string>> names;
+  std::vector<std::pair<Tensor, std::string>> names = {};
 };
 
 /// The graph in Graphviz's DOT language: an ellipse per node with its name and the shape of its

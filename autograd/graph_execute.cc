@@ -1,6 +1,7 @@
 // How a GraphRun executes its nodes, once graph_run.cc has numbered them.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "autograd/anomaly_mode.h"
@@ -9,9 +10,12 @@
 #include "autograd/graph_run.h"
 #include "autograd/graph_run_lock.h"
 #include "autograd/meta.h"
+#include "autograd/op_node.h"
+#include "autograd/worker_observer.h"
 #include "core/base/check.h"
 #include "core/base/mutex.h"
 #include "core/base/scoped_value.h"
+#include "core/base/spans/span.h"
 #include "core/dispatch/arrived_gradient.h"
 #include "core/memory/capture_scope.h"
 #include "core/ops/pointwise/pointwise.h"
@@ -74,6 +78,24 @@ void check_nan(const Node& node, const Gradients& gradients) {
              node.name(), i, to_string(grad));
   }
 }
+
+/// Records for a profile that the engine runs `node`. The name of an operator's node is made of its
+/// operator's when the profile is read, because making it takes memory.
+class NodeSpan {
+ public:
+  explicit NodeSpan(const Node& node) {
+    if (!is_recording_spans()) [[likely]]
+      return;
+    if (const auto* const of_op = dynamic_cast<const OpNode*>(&node)) {
+      span_.emplace(SpanKind::kNode, of_op->op().name(), node.sequence(), 0, "operator");
+    } else {
+      span_.emplace(SpanKind::kNode, node.name(), node.next_edges().empty() ? 0 : node.sequence());
+    }
+  }
+
+ private:
+  std::optional<Span> span_;
+};
 
 void note_forward_site(Error& error, const Node& node) {
   if (node.forward_site() == nullptr) return;
@@ -188,6 +210,8 @@ void GraphRun::execute_on_worker(uint32_t slot) noexcept {
     const ThreadStateGuard state(state_);
     const AnomalyModeGuard anomaly(anomaly_.enabled, anomaly_.check_nan);
     const CaptureScope capture(capture_);
+    std::optional<ObserverGuard> observed;
+    if (CallObserver* const observer = worker_observer()) observed.emplace(*observer);
     try {
       execute(slot);
     } catch (...) {
@@ -285,6 +309,7 @@ void GraphRun::execute(uint32_t at) {
 void GraphRun::execute_here(uint32_t at) {
   const Slot slot = slots_[at];
   Node& node = *slot.node;
+  const NodeSpan span(node);
   const ScopedValue<CurrentNode> current(t_current, {this, &node});
   // No lock needed: no other thread accesses the gradients of a node that is ready.
   const std::span<Tensor> incoming(gradients_.data() + slot.first_gradient, node.outputs_.size());

@@ -58,7 +58,8 @@ struct GradientMeta {
 
 /// Says which gradients the engine requests from a node in one backward.
 struct BackwardCall {
-  uint64_t needs = ~uint64_t{0};  ///< bit i: the gradient for next edge i is needed
+  uint64_t needs =
+      ~uint64_t{0};  ///< bit i: the gradient for next edge i, of the first 64, is needed
   std::span<const Tensor>
       destinations;          ///< per next edge, memory for the gradient or undefined; may be empty
   bool frees_saved = false;  ///< the engine releases the saved tensors behind this call

@@ -23,12 +23,12 @@ std::string result_name(const Schema& schema, size_t index) {
 
 InputMeta& OpNode::add_input(Edge edge) {
   const size_t i = inputs_.size();
-  LS_CHECK(i < 64 || !edge, AutogradError,
-           "[{}] too many tensors: expected at most 64 in a recorded call. Split the list.",
-           op_.name());
-  if (edge) needs_ |= uint64_t{1} << i;
+  const bool has_edge = static_cast<bool>(edge);
+  if (has_edge && i < 64) needs_ |= uint64_t{1} << i;
   add_edge(std::move(edge));
-  return inputs_.emplace_back();
+  InputMeta& meta = inputs_.emplace_back();
+  meta.has_edge = has_edge;
+  return meta;
 }
 
 void OpNode::add_tensor(const Tensor& tensor) {
@@ -39,7 +39,20 @@ void OpNode::add_tensor(const Tensor& tensor) {
   }
 }
 
-void OpNode::add_tensor(Edge edge, const InputMeta& meta) { add_input(std::move(edge)) = meta; }
+void OpNode::add_tensor(Edge edge, const InputMeta& meta) {
+  InputMeta& own = add_input(std::move(edge));
+  const bool has_edge = own.has_edge;
+  own = meta;
+  own.has_edge = has_edge;
+}
+
+bool OpNode::has_edge_from(size_t first) const noexcept {
+  if (first < 64 && (needs_ >> first) != 0) return true;
+  for (size_t i = std::max<size_t>(first, 64); i < inputs_.size(); ++i) {
+    if (inputs_[i].has_edge) return true;
+  }
+  return false;
+}
 
 void OpNode::keep_argument(size_t i, const Value& value) {
   while (arguments_.size() < i) arguments_.emplace_back();

@@ -27,8 +27,10 @@ class OpNode final : public Node, public Pooled<OpNode> {
   }
   void set_saved(size_t place, SavedTensor tensor) { saved_[place] = std::move(tensor); }
 
-  /// Bit i: the i-th tensor argument requires grad.
-  uint64_t needs() const noexcept { return needs_; }
+  /// The functional form of the operator whose derivative this is.
+  const Operator& op() const noexcept { return op_; }
+  /// Whether tensor argument `first` or one behind it requires grad.
+  bool has_edge_from(size_t first) const noexcept;
   size_t tensor_count() const noexcept { return inputs_.size(); }
 
   Gradients apply(std::span<Tensor> grads, const BackwardCall& call) override {
@@ -48,7 +50,7 @@ class OpNode final : public Node, public Pooled<OpNode> {
   InputMeta& add_input(Edge edge);
 
   const Operator& op_;
-  uint64_t needs_ = 0;
+  uint64_t needs_ = 0;  ///< bit i: the i-th tensor argument, of the first 64, requires grad
   bool released_ = false;
   SmallVector<InputMeta, 3> inputs_;
   SmallVector<SavedTensor, 3> saved_;

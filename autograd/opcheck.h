@@ -17,7 +17,7 @@ struct OpSample {
 };
 
 struct OpcheckOptions {
-  GradcheckOptions gradcheck;
+  GradcheckOptions gradcheck = {};
   bool second_derivative = false;  ///< also check second derivatives
   double tolerance = 1e-5;  ///< absolute and relative, for comparing two ways to compute a result
 };

@@ -26,7 +26,7 @@ struct SavedTensorHooks {
 /// The version of a packed tensor is not checked: the hooks are responsible for what they return.
 class SavedTensorHooksGuard {
  public:
-  explicit SavedTensorHooksGuard(SavedTensorHooks hooks);
+  [[nodiscard]] explicit SavedTensorHooksGuard(SavedTensorHooks hooks);
 
  private:
   friend struct PackedTensor;

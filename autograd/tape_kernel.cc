@@ -48,7 +48,7 @@ uint64_t take_arguments(const Operator& op, std::span<const Value> values, OpNod
     const size_t first = node.tensor_count();
     if (value.is_none()) node.add_tensor(Tensor());
     each_tensor(value, [&](const Tensor& tensor) { node.add_tensor(tensor); });
-    if (first < 64 && (node.needs() >> first) != 0) needed |= uint64_t{1} << ordinal;
+    if (node.has_edge_from(first)) needed |= uint64_t{1} << ordinal;
     ++ordinal;
   }
   return needed;

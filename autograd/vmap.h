@@ -12,10 +12,10 @@ namespace lockstep {
 struct VmapOptions {
   /// For each input its batch dimension, which may be negative; nullopt: every sample gets the
   /// whole input. Empty: 0 for all.
-  std::vector<std::optional<int64_t>> in_dims;
+  std::vector<std::optional<int64_t>> in_dims = {};
   /// For each output its batch dimension; nullopt for one that is the same for all samples. Empty:
   /// 0 for all.
-  std::vector<std::optional<int64_t>> out_dims;
+  std::vector<std::optional<int64_t>> out_dims = {};
   Randomness randomness = Randomness::kError;
 };
 

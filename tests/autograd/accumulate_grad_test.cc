@@ -86,7 +86,16 @@ TEST(AccumulateGrad, AGradientCanBeSetAndCleared) {
   EXPECT_THAT(elements(x.grad()), ElementsAre(3, 3));
   x.set_grad({});
   EXPECT_FALSE(x.grad().defined());
-  EXPECT_THROWS(x.set_grad(sample::vector({1})), ShapeError, "[2]", "[1]");
+  EXPECT_THROWS(x.set_grad(sample::vector({1})), ShapeError,
+                "[set_grad] the gradient has the wrong shape: expected [2], got [1].");
+  EXPECT_THROWS(x.set_grad(sample::vector({1, 2}).to(DType::kF32)), DTypeError,
+                "[set_grad] the gradient has the wrong dtype: expected float64, got float32.");
+  EXPECT_THROWS(x.set_grad(empty({2}, {DType::kF64, kMeta})), DeviceError,
+                "[set_grad] the gradient is on the wrong device: expected cpu, got meta.");
+  EXPECT_FALSE(x.grad().defined());
+  const Tensor plain = sample::vector({1});
+  plain.set_grad({});
+  EXPECT_FALSE(plain.grad().defined());
 }
 
 TEST(AccumulateGrad, AGradientForALeafThatIsGoneIsDropped) {
@@ -207,9 +216,20 @@ TEST(GradDestination, AnEarlierGradientMovesThere) {
 
 TEST(GradDestination, MustMatchTheLeaf) {
   const Tensor x = leaf({1, 2});
-  EXPECT_THROWS(set_grad_destination(x, zeros({3}, DType::kF64)), ShapeError, "[2]", "[3]");
-  EXPECT_THROWS(set_grad_destination(x, zeros({2}, DType::kF32)), DTypeError, "float64");
-  EXPECT_THROWS(set_grad_destination(x * 2, zeros({2}, DType::kF64)), AutogradError, "leaf");
+  EXPECT_THROWS(set_grad_destination(x, zeros({3}, DType::kF64)), ShapeError,
+                "[set_grad_destination] shapes differ: expected [2], got [3].");
+  EXPECT_THROWS(set_grad_destination(x, zeros({2}, DType::kF32)), DTypeError,
+                "[set_grad_destination] dtypes differ: expected float64, got float32.");
+  EXPECT_THROWS(set_grad_destination(x, empty({2}, {DType::kF64, kMeta})), DeviceError,
+                "[set_grad_destination] devices differ: expected cpu, got meta.");
+  EXPECT_THROWS(set_grad_destination(x * 2, zeros({2}, DType::kF64)), AutogradError,
+                "[set_grad_destination] expected a leaf that requires grad, got float64[2]");
+  EXPECT_THROWS(set_grad_destination(sample::vector({1}), {}), AutogradError, "requires grad");
+  const Tensor place = zeros({2}, DType::kF64);
+  set_grad_destination(x, place);
+  set_grad_destination(x, {});
+  (x * 2).sum().backward();
+  EXPECT_FALSE(x.grad().is_same(place));
 }
 
 }  // namespace

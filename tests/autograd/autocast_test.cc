@@ -137,6 +137,154 @@ TEST(Autocast, APreparedCastIsTakenWhileItHasMemoryAndGradientsReachTheWeight) {
   EXPECT_EQ(elements(mm(input, prepared)), elements(mm(input, plain)));
 }
 
+TEST(KeptCast, IsMadeOnceForAllRegionsUntilTheWeightChanges) {
+  const Tensor input = matrix({1, 2, 3, 4}), w = weight();
+  keep_cast(w);
+  const auto product = [&] {
+    const AutocastGuard region(kOnCPU);
+    return mm(input, w);
+  };
+  product();
+  EXPECT_EQ(casts_in([&] { product(); }), 1) << "of the input alone";
+  w.detach().fill_(2);
+  EXPECT_FALSE(kept_cast(w).defined());
+  EXPECT_EQ(casts_in([&] { EXPECT_THAT(elements(product()), ElementsAre(6, 6, 14, 14)); }), 2);
+  keep_cast(w, false);
+  EXPECT_EQ(casts_in([&] { product(); }), 2);
+}
+
+TEST(KeptCast, WrittenBesideTheWeightItIsTaken) {
+  const Tensor input = matrix({1, 2, 3, 4}), w = weight();
+  keep_cast(w);
+  const auto product = [&] {
+    const AutocastGuard region(kOnCPU);
+    return mm(input, w);
+  };
+  EXPECT_FALSE(kept_cast(w).defined()) << "no region has cast it";
+  product();
+  const Tensor cast = kept_cast(w);
+  EXPECT_EQ(cast.dtype(), DType::kBF16);
+  w.detach().fill_(2);
+  cast.fill_(2);
+  renew_kept_cast(w);
+  EXPECT_EQ(casts_in([&] { EXPECT_THAT(elements(product()), ElementsAre(6, 6, 14, 14)); }), 1);
+}
+
+TEST(KeptCast, GivesTheGradientsOfACast) {
+  const Tensor input = matrix({1, 2, 3, 4}), plain = weight(), keeping = weight();
+  keep_cast(keeping);
+  for (int i = 0; i < 2; ++i) {
+    for (const Tensor& each : {plain, keeping}) {
+      const AutocastGuard region(kOnCPU);
+      sum(mm(input, each)).backward();
+    }
+    EXPECT_EQ(elements(keeping.grad()), elements(plain.grad()));
+  }
+}
+
+TEST(KeptCast, AGraphKeepsTheValuesThatItSaved) {
+  const Tensor x = matrix({1, 2, 3, 4}).set_requires_grad(), w = weight();
+  keep_cast(w);
+  const auto product = [&] {
+    const AutocastGuard region(kOnCPU);
+    return sum(mm(x, w));
+  };
+  const Tensor before = product();
+  w.detach().fill_(2);
+  product();  // casts the weight again
+  before.backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(-0.5, 3.25, -0.5, 3.25));
+}
+
+TEST(KeptCast, IsNotMadeInInferenceMode) {
+  const Tensor input = matrix({1, 2, 3, 4}), w = weight();
+  keep_cast(w);
+  {
+    const InferenceModeGuard inference;
+    const AutocastGuard region(kOnCPU);
+    mm(input, w);
+  }
+  EXPECT_FALSE(kept_cast(w).defined());
+  const AutocastGuard region(kOnCPU);
+  sum(mm(input, w)).backward();
+  EXPECT_TRUE(kept_cast(w).defined());
+}
+
+TEST(KeptCast, OfSeveralLeavesLieSideBySide) {
+  const Tensor x = matrix({1, 2, 3, 4});
+  const Tensor first = weight(), second = weight(), third = weight();
+  keep_casts_side_by_side({first, second, third});
+  for (const Tensor& each : {first, second, third}) keep_cast(each);
+  const auto cast_all = [&](DType dtype) {
+    const AutocastGuard region(kOnCPU, true, dtype);
+    for (const Tensor& each : {first, second, third}) mm(x, each);
+  };
+  const auto place = [](const Tensor& leaf) {
+    return static_cast<const std::byte*>(kept_cast(leaf).data());
+  };
+  cast_all(DType::kBF16);
+  EXPECT_EQ(place(second), place(first) + 8);
+  EXPECT_EQ(place(third), place(first) + 16);
+  EXPECT_EQ(kept_cast(first).storage()->parent()->bytes(), 24u);
+  EXPECT_THAT(elements(kept_cast(second)), ElementsAre(1.5, -2, 0.25, 3));
+  const Tensor saved = kept_cast(first);
+  first.detach().fill_(2);
+  cast_all(DType::kBF16);
+  EXPECT_NE(place(first), saved.data()) << "a graph may have saved the old cast";
+  EXPECT_THAT(elements(saved), ElementsAre(1.5, -2, 0.25, 3));
+  second.detach().fill_(3);
+  third.detach().fill_(4);
+  cast_all(DType::kBF16);
+  EXPECT_EQ(place(second), place(first) + 8) << "the others follow to the new row";
+  EXPECT_EQ(place(third), place(first) + 16);
+  EXPECT_THAT(elements(kept_cast(first)), ElementsAre(2, 2, 2, 2));
+  EXPECT_THAT(elements(kept_cast(third)), ElementsAre(4, 4, 4, 4));
+  cast_all(DType::kF16);
+  EXPECT_EQ(kept_cast(third).dtype(), DType::kF16);
+  EXPECT_EQ(place(third), place(first) + 16);
+  keep_cast(first, false);
+  EXPECT_FALSE(kept_cast(first).defined());
+  keep_cast(first);
+  keep_cast(first);
+  cast_all(DType::kF16);
+  EXPECT_TRUE(kept_cast(first).defined());
+}
+
+TEST(KeptCast, IsTakenForItsOwnDtypeAlone) {
+  const Tensor input = matrix({1, 2, 3, 4}), w = weight();
+  set_prepared_cast(w, matrix({8, 0, 0, 8}, DType::kBF16));
+  EXPECT_FALSE(kept_cast(w).defined()) << "it was given, not kept";
+  const AutocastGuard region(kOnCPU, true, DType::kF16);
+  EXPECT_EQ(elements(mm(input, w)), elements(mm(input, weight())));
+  keep_cast(w);
+  EXPECT_EQ(casts_in([&] { mm(input, w); }), 1);
+  clear_autocast_cache();
+  EXPECT_EQ(casts_in([&] { mm(input, w); }), 2) << "the weight's is kept from now on";
+  clear_autocast_cache();
+  EXPECT_EQ(casts_in([&] { mm(input, w); }), 1) << "the input's";
+}
+
+TEST(KeptCast, APreparedCastThatDoesNotFitIsRefused) {
+  const Tensor w = weight();
+  EXPECT_THROWS(set_prepared_cast(w, empty({4}, DType::kBF16)), ShapeError,
+                "[autocast] a prepared cast: expected a dense tensor of sizes [2, 2], got [4].");
+  EXPECT_THROWS(set_prepared_cast(w, matrix({1, 2, 3, 4}, DType::kBF16).t()), ShapeError,
+                "expected a dense tensor of sizes [2, 2]");
+  EXPECT_THROWS(set_prepared_cast(w, matrix({1, 2, 3, 4}, DType::kI64)), DTypeError,
+                "[autocast] a prepared cast: expected a floating dtype on cpu, got int64[2, 2]");
+  EXPECT_THROWS(set_prepared_cast(w, empty({2, 2}, {DType::kBF16, kMeta})), DTypeError,
+                "expected a floating dtype on cpu");
+}
+
+TEST(KeptCast, APreparedCastWithoutMemoryIsNotTaken) {
+  const Tensor input = matrix({1, 2, 3, 4}), w = weight();
+  const Tensor nothing(make_ref<TensorImpl>(make_ref<Storage>(nullptr, size_t{8}, kCPU),
+                                            IntList({2, 2}), IntList({2, 1}), 0, DType::kBF16));
+  set_prepared_cast(w, nothing);
+  const AutocastGuard region(kOnCPU);
+  EXPECT_EQ(elements(mm(input, w)), elements(mm(input, weight())));
+}
+
 TEST(Autocast, OperatorsWithoutAClassGetWhatTheyAreGiven) {
   const Tensor x = matrix({1, 2, 3, 4}, DType::kBF16);
   const AutocastGuard region(kOnCPU);

@@ -11,6 +11,8 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
+#include "core/ops/view/view.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 
@@ -232,6 +234,49 @@ TEST(Backward, AMissingGradientNamesItsNode) {
   EXPECT_THAT(elements(a.grad()), ElementsAre(1));
 }
 
+TEST(Backward, TooManyGradientsNameTheirNode) {
+  EXPECT_THROWS(sample::generous(leaf({1})).backward(), AutogradError,
+                "[TestGenerousBackward0] returned too many gradients: expected 1, one per tensor "
+                "argument, got 3.");
+}
+
+TEST(Backward, ARootsGradientMustFit) {
+  const Tensor x = leaf({1});
+  (x * 2).backward(sample::vector({1, 2, 3}));
+  EXPECT_THAT(elements(x.grad()), ElementsAre(12)) << "it is summed to the root's shape";
+  EXPECT_THROWS((x * 2).backward(tensor_from<int64_t>({1}, {1})), AutogradError,
+                "[backward] a gradient has the wrong dtype: expected float64, got int64.");
+  EXPECT_THROWS((x * 2).backward(empty({1}, {DType::kF64, kMeta})), AutogradError,
+                "[backward] a gradient is on the wrong device: expected cpu, got meta.");
+  const Tensor two = leaf({1, 2}) * 2;
+  EXPECT_THROWS(two.backward(sample::vector({1})), AutogradError,
+                "[backward] a gradient has the wrong shape: expected [2], got [1].");
+  EXPECT_THROWS(grad({two}, TensorList{}), AutogradError,
+                "[grad] there is nothing to differentiate with");
+  EXPECT_THROWS(backward({}), AutogradError, "[backward] there is nothing to differentiate");
+  BackwardOptions options;
+  options.inputs = {sample::vector({1})};
+  EXPECT_THROWS(backward({two.sum()}, {}, options), AutogradError,
+                "[backward] inputs: expected tensors that require grad, got float64[1]");
+}
+
+TEST(Backward, TwoGradientsOfATensorAreAddedInPlace) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * sample::vector({3, 4}) + x * sample::vector({5, 6});
+  const Tensor one = sample::vector({1, 1});
+  const int64_t before = allocator(kCPU).stats().allocations;
+  y.backward(one);
+  EXPECT_EQ(allocator(kCPU).stats().allocations - before, 2) << "the two products";
+  EXPECT_THAT(elements(x.grad()), ElementsAre(8, 10));
+  // What someone else holds is not written to.
+  const Tensor z = leaf({1, 2});
+  const Tensor weight = sample::vector({7, 8});
+  const Tensor root = z * 1;
+  backward({root, root}, {weight, weight});
+  EXPECT_THAT(elements(weight), ElementsAre(7, 8));
+  EXPECT_THAT(elements(z.grad()), ElementsAre(14, 16));
+}
+
 TEST(Backward, AnExceptionInADerivativeReachesTheCallerAndLeavesAllUsable) {
   const Tensor x = leaf({1, 2});
   EXPECT_THROWS((sample::failing(x * 2) + x * x).sum().backward(), DataError, "derivative failed");
@@ -274,6 +319,49 @@ TEST(Backward, InputsLimitWhatAccumulatesAndWhatRuns) {
   EXPECT_FALSE(x.grad().defined());
   EXPECT_THAT(elements(y.grad()), ElementsAre(1));
   EXPECT_EQ(sample::calls, 0);
+}
+
+TEST(Backward, InputsThatAreNoLeavesAccumulateToo) {
+  const Tensor x = leaf({1});
+  const Tensor a = x * 2;
+  const Tensor b = x * 3;
+  BackwardOptions options;
+  options.inputs = {a, b};
+  options.retain_graph = true;
+  for (int times : {1, 2}) {
+    backward({(a * 5 + b * 7).sum()}, {}, options);
+    EXPECT_THAT(elements(a.grad()), ElementsAre(5 * times));
+    EXPECT_THAT(elements(b.grad()), ElementsAre(7 * times));
+  }
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Backward, ARecordedCallTakesAnyNumberOfTensors) {
+  for (const bool stacked : {false, true}) {
+    std::vector<Tensor> parts;
+    for (int i = 0; i < 200; ++i) {
+      parts.push_back(full({2}, static_cast<double>(i)));
+      if (i % 3 != 0) parts.back().set_requires_grad();
+    }
+    const Tensor joined = stacked ? stack(parts) : view(cat(parts), {200, 2});
+    const Tensor loss = (joined * joined).sum();
+    EXPECT_EQ(grad({loss}, {parts[100]}, {}, {.retain_graph = true})[0][1].item<float>(), 200);
+    loss.backward();
+    for (int i = 0; i < 200; ++i) {
+      ASSERT_EQ(parts[i].grad().defined(), i % 3 != 0) << i;
+      if (i % 3 != 0) {
+        EXPECT_EQ(parts[i].grad()[0].item<float>(), 2 * i);
+      }
+    }
+  }
+}
+
+TEST(Backward, OnlyALateTensorOfAListMayRequireGrad) {
+  std::vector<Tensor> parts(100, ones({1}));
+  parts[99] = ones({1});
+  parts[99].set_requires_grad();
+  cat(parts).sum().backward();
+  EXPECT_EQ(parts[99].grad().item<float>(), 1);
 }
 
 TEST(Grad, ReturnsGradientsAndLeavesTheLeavesAlone) {

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "core/ops/view/view.h"
 #include "tests/autograd/sample_operators.h"
 #include "tests/autograd/throws.h"
 
@@ -123,6 +124,85 @@ TEST(Gradcheck, ABackwardThatGivesOtherGradientsTheSecondTimeIsFound) {
 TEST(Gradcheck, RefusesWhatItCannotCheck) {
   const auto f = [](TensorList in) { return in[0] * 2; };
   EXPECT_THROWS(gradcheck(f, {sample::vector({1})}), AutogradError, "nothing to check");
+  EXPECT_THROWS(gradcheck(f, {leaf({1}) * 2}), AutogradError, "[gradcheck] input 0 must be a leaf");
+  const Tensor single = sample::vector({1}).to(DType::kF32).set_requires_grad();
+  const auto second = [](TensorList in) { return in[1] * 2; };
+  EXPECT_THROWS(gradcheck(second, {Tensor(), single}), DTypeError,
+                "[gradcheck] input 1 must be float64 on cpu, got float32[1]");
+  const auto narrow = [](TensorList in) { return in[0].to(DType::kF32); };
+  EXPECT_THROWS(gradcheck(narrow, {leaf({1})}), DTypeError,
+                "[gradcheck] an output has the wrong dtype: expected float64, got float32[1]");
+}
+
+TEST(Gradcheck, ElementsOfAnyStridesAreNamedRowByRow) {
+  const Tensor x = sample::matrix(2, 3, false).t().detach().set_requires_grad();
+  const std::vector<double> before = elements(x);
+  const auto square = [](TensorList in) { return in[0] * in[0]; };
+  EXPECT_TRUE(gradcheck(square, {x}));
+  EXPECT_EQ(elements(x), before);
+  // Of two outputs, the second is wrong at one element.
+  const Tensor mask = sample::vector({0, 0, 0, 1, 0, 0}).view({3, 2});
+  const auto partly = [&](TensorList in) {
+    return std::vector<Tensor>{in[0] * 2, Tensor(), in[0].argmax(),
+                               in[0] * 3 + in[0].detach() * mask};
+  };
+  EXPECT_THROWS(gradcheck(partly, {x}), AutogradError,
+                "the derivative of output 1 element 3 with respect to input 0 element 3 differs: "
+                "numerical 4, from backward 3.");
+}
+
+TEST(Gradcheck, ADerivativeMayDifferByTheTolerance) {
+  const auto off_by = [](double error) {
+    return [error](TensorList in) {
+      const Tensor y = in[0] * 100;
+      if (y.requires_grad()) {
+        y.register_hook([error](const Tensor& grad) { return grad * (1 + error); });
+      }
+      return y;
+    };
+  };
+  EXPECT_TRUE(gradcheck(off_by(0.0009), {leaf({3})}));
+  EXPECT_THROW(gradcheck(off_by(0.0011), {leaf({3})}), AutogradError);
+  EXPECT_THROW(gradcheck(off_by(-0.0011), {leaf({3})}), AutogradError);
+  GradcheckOptions exact;
+  exact.relative = 0;
+  exact.absolute = 0.5;
+  EXPECT_TRUE(gradcheck(off_by(0.004), {leaf({3})}, exact));
+  EXPECT_THROW(gradcheck(off_by(0.006), {leaf({3})}, exact), AutogradError);
+  // The step of the central difference: the third derivative shows with a large one.
+  const auto cube = [](TensorList in) { return in[0] * in[0] * in[0]; };
+  GradcheckOptions large;
+  large.step = 1;
+  EXPECT_THROWS(gradcheck(cube, {leaf({2})}, large), AutogradError,
+                "numerical 13, from backward 12");
+}
+
+TEST(Gradcheck, OutputsThatAreConstantAreCheckedAgainstZero) {
+  const auto f = [](TensorList in) {
+    return std::vector<Tensor>{sample::vector({5, 6}), in[0] * 2};
+  };
+  EXPECT_TRUE(gradcheck(f, {leaf({1})}));
+  EXPECT_TRUE(gradgradcheck(f, {leaf({1})}));
+  const auto hidden = [](TensorList in) {
+    return std::vector<Tensor>{in[0].detach() * 7, in[0] * 2};
+  };
+  EXPECT_THROWS(gradcheck(hidden, {leaf({1})}), AutogradError, "output 0 element 0",
+                "numerical 7, from backward 0.");
+}
+
+TEST(Gradcheck, AWrongSecondDerivativeIsFound) {
+  // The gradient of x * y for x is right; its derivative for y is lost.
+  const auto f = [](TensorList in) {
+    const Tensor y = in[0] * in[0];
+    if (y.requires_grad()) {
+      y.register_hook([](const Tensor& grad) { return grad.detach() + (grad - grad) * 0; });
+    }
+    return y;
+  };
+  EXPECT_TRUE(gradcheck(f, {leaf({1, 2})}));
+  EXPECT_THROWS(gradgradcheck(f, {leaf({1, 2})}), AutogradError,
+                "[gradcheck] the derivative of "
+                "output 0 element 0 with respect to input 1 element 0 differs");
 }
 
 }  // namespace

@@ -5,14 +5,23 @@
 #include <atomic>
 #include <barrier>
 #include <set>
+#include <string>
 #include <thread>
+#include <tuple>
+#include <vector>
 
+#include "autograd/anomaly_mode.h"
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
+#include "autograd/graph_run.h"
 #include "autograd/hooks.h"
 #include "autograd/meta.h"
+#include "autograd/worker_observer.h"
 #include "core/base/error.h"
+#include "core/base/phase.h"
+#include "core/base/spans/span_recorder.h"
 #include "core/dispatch/cpu_fallback.h"
+#include "core/dispatch/observer.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/shape.h"
@@ -213,6 +222,122 @@ TEST_F(DeviceWorkers, ServeBackwardsOfSeveralThreads) {
   EXPECT_EQ(elements(x.grad()), (Numbers{480, 480}));
 }
 
+/// Counts calls of operators, from any thread.
+struct CountedCalls : CallObserver {
+  void enter(const Operator& op, KeySet, const Stack&) override {
+    if (op.name().starts_with("mul")) ++entered;
+  }
+  void exit(const Operator& op, const Stack&) noexcept override {
+    if (op.name().starts_with("mul")) ++left;
+  }
+  std::atomic<int> entered = 0;
+  std::atomic<int> left = 0;
+};
+
+TEST_F(DeviceWorkers, ReportTheirCallsToTheProcesssObserver) {
+  const Tensor x = leaf({1}).detach().to(kFirst).set_requires_grad();
+  EXPECT_EQ(worker_observer(), nullptr);
+  CountedCalls outer, inner;
+  const auto run = [&] { (x * x).sum().backward(); };
+  {
+    const WorkerObserverGuard guard(outer);
+    {
+      const WorkerObserverGuard inside(inner);
+      EXPECT_EQ(worker_observer(), &inner);
+      run();
+    }
+    EXPECT_EQ(worker_observer(), &outer);
+    EXPECT_EQ(outer.entered, 0);
+    run();
+  }
+  run();
+  EXPECT_EQ(inner.entered, 2) << "of the two gradients, and not of forward";
+  EXPECT_EQ(inner.left, 2);
+  EXPECT_EQ(outer.entered, 2);
+}
+
+TEST_F(DeviceWorkers, HaveTheCallersAnomalyMode) {
+  const Tensor x = leaf({1}).detach().to(kFirst).set_requires_grad();
+  std::vector<std::pair<bool, bool>> modes;
+  const auto run = [&] {
+    const Tensor y = x * 2;
+    y.register_hook([&](const Tensor&) {
+      modes.emplace_back(is_anomaly_enabled(), is_anomaly_check_nan_enabled());
+      return Tensor();
+    });
+    y.sum().backward();
+  };
+  run();
+  {
+    const AnomalyModeGuard on(true, false);
+    run();
+  }
+  {
+    const AnomalyModeGuard on;
+    run();
+  }
+  run();
+  EXPECT_EQ(modes, (std::vector<std::pair<bool, bool>>{
+                       {false, false}, {true, false}, {true, true}, {false, false}}));
+}
+
+TEST_F(DeviceWorkers, NothingRunsAfterTheFirstError) {
+  const Tensor x = leaf({1});
+  int later = 0;
+  const Tensor there = x.to(kFirst) * 2;
+  there.register_hook([&](const Tensor&) {
+    ++later;
+    return Tensor();
+  });
+  // Recorded later, so its node runs first; both are ready at once.
+  const Tensor next = x.to(kFirst) * 3;
+  next.register_hook([](const Tensor&) -> Tensor { throw DataError("the first"); });
+  const Tensor sum = (there + next).to(kCPU).sum();
+  EXPECT_THROWS(sum.backward(), DataError, "the first");
+  EXPECT_EQ(later, 0);
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Engine, TheThreadIsInTheBackwardPhaseAndOutOfAutocast) {
+  const Tensor x = leaf({1});
+  const Tensor y = x * 2;
+  Phase phase = Phase::kForward;
+  uint64_t first = 0, second = 0;
+  y.register_hook([&](const Tensor&) {
+    phase = current_phase();
+    (first == 0 ? first : second) = GraphRun::of_this_thread("test").id();
+    return Tensor();
+  });
+  EXPECT_EQ(GraphRun::of_this_thread(), nullptr);
+  y.sum().backward({}, /*retain_graph=*/true);
+  EXPECT_EQ(phase, Phase::kBackward);
+  EXPECT_EQ(current_phase(), Phase::kForward);
+  y.sum().backward();
+  EXPECT_GT(second, first) << "each run has a number of its own";
+  EXPECT_FALSE(GraphRun::node_of_this_thread());
+}
+
+TEST(Engine, NodesAreSpansOfAProfile) {
+  const Tensor x = leaf({1});
+  const Tensor y = x * 2;
+  const Tensor sum = y.sum();
+  SpanRecorder recorder({.threads = 2, .spans = 256, .text = 8192});
+  recorder.start();
+  sum.backward();
+  const SpanRecording recording = recorder.stop();
+  ASSERT_EQ(recording.threads.size(), 1u);
+  std::vector<std::tuple<std::string, uint64_t, std::string>> nodes;
+  for (const SpanRecord& span : recording.threads[0].spans) {
+    if (span.kind != SpanKind::kNode) continue;
+    nodes.emplace_back(recording.threads[0].name(span), span.sequence,
+                       recording.threads[0].details(span));
+  }
+  EXPECT_EQ(nodes, (std::vector<std::tuple<std::string, uint64_t, std::string>>{
+                       {"sum", sum.grad_fn()->sequence(), "operator"},
+                       {"mul.Scalar", y.grad_fn()->sequence(), "operator"},
+                       {"AccumulateGrad", 0, ""}}));
+}
+
 TEST(Engine, RunsTheLatestRecordedFirst) {
   const Tensor x = leaf({1});
   std::vector<std::string> order;
@@ -243,6 +368,30 @@ TEST(Engine, NestedBackwardsOfAnyDepthRun) {
     return below + elements(x.grad())[0];
   };
   EXPECT_EQ(at_depth(kDepth), kDepth + 1);
+}
+
+TEST(Engine, AFinalCallbackFromDeepInsideRunsAfterTheOutermostBackward) {
+  constexpr int kDepth = 60;  // more than one thread runs
+  std::vector<int> done;
+  std::function<void(int)> at_depth = [&](int depth) {
+    const EnableGradGuard recording;
+    const Tensor y = leaf({1}) * 1;
+    y.register_hook([&, depth](const Tensor&) {
+      if (depth == kDepth) queue_final_callback([&] { done.push_back(-1); });
+      if (depth < kDepth) at_depth(depth + 1);
+      return Tensor();
+    });
+    y.sum().backward();
+    done.push_back(depth);
+  };
+  const Tensor y = leaf({1}) * 1;
+  y.register_hook([&](const Tensor&) {
+    at_depth(1);
+    return Tensor();
+  });
+  y.sum().backward();
+  ASSERT_EQ(done.size(), kDepth + 1U);
+  EXPECT_EQ(done.back(), -1);
 }
 
 TEST(Engine, AnErrorDeepInsideReachesTheOutermostCaller) {

@@ -41,6 +41,29 @@ TEST(Function, ADirtyArgumentCarriesTheNewHistory) {
   EXPECT_THAT(elements(x.grad()), ElementsAre(6, 6));
 }
 
+TEST(Function, AChangeOfADirtyArgumentIsCountedOnce) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 3;
+  const uint32_t before = y.version();
+  Double_::apply(y);
+  EXPECT_EQ(y.version(), before + 1) << "by the operator that changed it";
+}
+
+TEST(Function, AnArgumentCannotBeDirtyAndWithoutAGradient) {
+  struct Both : Function<Both> {
+    static Tensor forward(FunctionContext& ctx, const Tensor& x) {
+      ctx.mark_dirty({x});
+      ctx.mark_non_differentiable({x});
+      return x;
+    }
+    static Gradients backward(FunctionContext&, const Tensor& grad) { return {grad}; }
+  };
+  EXPECT_THROWS(Both::apply(leaf({1}) * 1), AutogradError,
+                "[Both] an argument is marked both dirty and non-differentiable: float64[1]");
+  const Tensor constant = sample::vector({1});
+  EXPECT_TRUE(Both::apply(constant).is_same(constant)) << "where nothing is recorded";
+}
+
 TEST(Function, ADirtyArgumentBeginsToRequireGradThroughAnother) {
   struct AddInto : Function<AddInto> {
     static Tensor forward(FunctionContext& ctx, const Tensor& into, const Tensor& x) {
@@ -170,7 +193,9 @@ TEST(Function, AChangeThroughARawPointerIsCounted) {
   };
   const Tensor x = leaf({1}) * 1;
   const Tensor y = x * x;  // saves x
+  const uint32_t before = x.version();
   Raw::apply(x);
+  EXPECT_EQ(x.version(), before + 1);
   EXPECT_THROWS(y.backward(), AutogradError, "[mul.Tensor]", "changed in place");
 }
 

@@ -56,6 +56,28 @@ TEST(Function, TheNodeHasTheClassesName) {
   EXPECT_EQ(y.grad_fn()->next_edges()[0].node->name(), "AccumulateGrad");
 }
 
+/// A Function with an argument in its name.
+template <class T>
+struct Scaled : Function<Scaled<T>> {
+  static Tensor forward(FunctionContext&, const Tensor& x) { return x * 2; }
+  static Gradients backward(FunctionContext&, const Tensor& grad) { return {grad * 2}; }
+};
+
+TEST(Function, TheNameOfATemplateHasItsArgument) {
+  EXPECT_EQ(Scaled<int>::apply(leaf({1})).grad_fn()->name(), "Scaled<int>Backward");
+  const std::string nested = Scaled<DataError>::apply(leaf({1})).grad_fn()->name();
+  EXPECT_EQ(nested, "Scaled<lockstep::DataError>Backward");
+}
+
+TEST(Function, TheNodeTellsWhatItSaves) {
+  const std::vector<SavedTensorInfo> saved =
+      Cube::apply(leaf({1, 2}), 2).grad_fn()->saved_tensors();
+  ASSERT_EQ(saved.size(), 1U);
+  EXPECT_EQ(saved[0].name, "saved0");
+  EXPECT_EQ(saved[0].bytes, 2 * sizeof(double));
+  EXPECT_THAT(elements(saved[0].tensor), ElementsAre(1, 2));
+}
+
 TEST(Function, IsDifferentiatedAsOftenAsItsBackwardIsRecorded) {
   const auto cube = [](TensorList inputs) { return Cube::apply(inputs[0], 2); };
   EXPECT_TRUE(gradcheck(cube, {leaf({1, -2})}));
@@ -189,6 +211,35 @@ TEST(Function, KnowsWhichGradientsAreWanted) {
   std::get<0>(Pair::apply(a, sample::vector({1}), true)).backward();
   EXPECT_EQ(Pair::needs, std::pair(true, false));
   Pair::seen.clear();
+}
+
+/// The sum of a list, with a backward that tells which gradients are wanted.
+struct SumOfList : Function<SumOfList> {
+  static Tensor forward(FunctionContext&, const std::vector<Tensor>& list) {
+    Tensor sum = list[0] * 1;
+    for (size_t i = 1; i < list.size(); ++i) sum = sum + list[i];
+    return sum;
+  }
+  static Gradients backward(FunctionContext& ctx, const Tensor& grad) {
+    wanted.clear();
+    for (size_t i = 0; i < kCount + 2; ++i) wanted.push_back(ctx.needs_input_grad(i));
+    return Gradients(kCount, grad);
+  }
+  static inline thread_local std::vector<bool> wanted;
+  static constexpr size_t kCount = 70;
+};
+
+TEST(Function, OfManyArgumentsTheFirst64KnowWhetherTheyAreWanted) {
+  std::vector<Tensor> list(SumOfList::kCount, sample::vector({1}));
+  for (const size_t i : {3, 63, 64, 66, 69}) list[i] = leaf({1});
+  grad({SumOfList::apply(list)}, {list[3], list[66]});
+  std::vector<size_t> wanted;
+  for (size_t i = 0; i < SumOfList::wanted.size(); ++i) {
+    if (SumOfList::wanted[i]) wanted.push_back(i);
+  }
+  // Of the others it is known only that they require a gradient.
+  EXPECT_THAT(wanted, ElementsAre(3, 64, 66, 69));
+  EXPECT_THAT(elements(grad({SumOfList::apply(list)}, {list[66]})[0]), ElementsAre(1));
 }
 
 struct Halves : Function<Halves> {

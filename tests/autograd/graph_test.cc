@@ -109,6 +109,36 @@ TEST(GraphToDot, ShowsNodesLeavesNamesAndWhatIsKept) {
   EXPECT_THAT(graph_to_dot({(x * w).sum()}, options), Not(HasSubstr("keeps")));
 }
 
+TEST(GraphToDot, IsAWholeFile) {
+  const Tensor x = leaf({1, 2}), w = leaf({3, 4});
+  GraphToDotOptions options;
+  options.names = {{w, "a\\b"}, {sample::vector({1}), "no node"}};
+  EXPECT_EQ(graph_to_dot({(x * w).sum()}, options),
+            R"(digraph backward {
+  node [fontname="sans-serif", fontsize=10];
+  n0 [shape=ellipse, label="SumBackward0\nfloat64[]"];
+  n1 [shape=ellipse, label="MulBackward0\nfloat64[2]\nkeeps self float64[2], 16 bytes)"
+            R"(\nkeeps other float64[2], 16 bytes"];
+  n2 [shape=box, label="AccumulateGrad\nfloat64[2]"];
+  n3 [shape=box, label="a\\b\nAccumulateGrad\nfloat64[2]"];
+  n0 -> n1;
+  n1 -> n2;
+  n1 -> n3;
+}
+)");
+  const SavedTensorHooksGuard guard(
+      {[](const Tensor& tensor) -> std::any { return tensor; },
+       [](const std::any& what) { return std::any_cast<Tensor>(what); }});
+  EXPECT_THAT(graph_to_dot({x.exp()}), HasSubstr("\\nkeeps result by hooks\"];"));
+}
+
+TEST(GraphToDot, LeavesOutArgumentsWithoutAGradient) {
+  const Tensor x = leaf({1, 2}), constant = sample::vector({3, 4});
+  const std::string dot = graph_to_dot({constant * x});
+  EXPECT_THAT(dot, HasSubstr("n0 -> n1;"));
+  EXPECT_EQ(dot.find("->"), dot.rfind("->")) << dot;
+}
+
 TEST(GraphToDot, NumbersTheResultsThatEdgesEnter) {
   const Tensor x = leaf({1, 2, 3, 4});
   const std::vector<Tensor> parts = x.split(2);

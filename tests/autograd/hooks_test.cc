@@ -5,6 +5,7 @@
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
+#include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
@@ -193,6 +194,27 @@ TEST(RetainGrad, SeesWhatTensorHooksMadeOfItWheneverTheyWereAdded) {
   EXPECT_EQ(elements(y.grad()), Numbers{4});
 }
 
+TEST(RetainGrad, GradientsOfSeveralBackwardsAreSummed) {
+  const Tensor x = leaf({1});
+  const Tensor y = x * 2;
+  y.retain_grad();
+  const Tensor z = (y * 3).sum();
+  z.backward({}, /*retain_graph=*/true);
+  const Tensor first = y.grad();
+  z.backward();
+  EXPECT_EQ(elements(y.grad()), Numbers{6});
+  EXPECT_EQ(elements(first), Numbers{3}) << "a new tensor";
+  const Tensor w = x * 2;
+  w.retain_grad();
+  Tensor seen;
+  w.register_hook([&](const Tensor& grad) {
+    seen = grad;
+    return Tensor();
+  });
+  (w * 3).sum().backward();
+  EXPECT_NE(w.grad().data(), seen.data()) << "a copy, which later nodes do not change";
+}
+
 TEST(RetainGrad, FollowsAnInPlaceChange) {
   const Tensor x = leaf({1});
   const Tensor y = x * 2;
@@ -319,6 +341,35 @@ TEST(NodeHooks, APreHookMayNotChangeTheShape) {
   const Tensor y = leaf({1, 2}) * 3;
   register_prehook(*y.grad_fn(), [](std::span<Tensor> grads) { grads[0] = grads[0].sum(); });
   EXPECT_THROWS(y.sum().backward(), AutogradError, "pre- hook", "[MulBackward1]");
+}
+
+TEST(NodeHooks, HooksThatChangeTheKindOfAGradientAreNamed) {
+  const Tensor y = leaf({1, 2}) * 3;
+  register_prehook(*y.grad_fn(),
+                   [](std::span<Tensor> grads) { grads[0] = grads[0].to(DType::kF32); });
+  EXPECT_THROWS(y.sum().backward(), AutogradError,
+                "[MulBackward1] a pre- hook gave another kind of gradient than it took: expected "
+                "float64[2]",
+                "got float32[2]");
+  const Tensor z = leaf({1, 2}) * 3;
+  z.register_hook([](const Tensor&) { return empty({2}, {DType::kF64, kMeta}); });
+  EXPECT_THROWS(z.sum().backward(), AutogradError, "[MulBackward1] a tensor hook gave", "meta");
+}
+
+TEST(NodeHooks, APreHookMayTakeAGradientAway) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 3;
+  register_prehook(*y.grad_fn(), [](std::span<Tensor> grads) { grads[0] = Tensor(); });
+  int calls = 0;
+  register_posthook(*y.grad_fn(), [&](std::span<Tensor> inputs, std::span<const Tensor> outputs) {
+    ++calls;
+    EXPECT_EQ(outputs.size(), 1u);
+    EXPECT_FALSE(outputs[0].defined());
+    for (const Tensor& input : inputs) EXPECT_FALSE(input.defined());
+  });
+  y.sum().backward();
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(x.grad().defined());
 }
 
 TEST(MultiGradHook, RunsOnceWhenAllThatTheBackwardReachesIsThere) {

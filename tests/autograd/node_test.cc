@@ -6,6 +6,7 @@
 #include "autograd/autograd.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/pointwise_formula.h"
 #include "core/ops/reduce/reduce.h"
 #include "tests/autograd/sample_operators.h"
 
@@ -21,6 +22,9 @@ TEST(Node, HasTheFieldsName) {
   EXPECT_EQ(addmm(x, x, x).grad_fn()->name(), "AddmmBackward0");
   EXPECT_EQ((x * x).grad_fn()->name(), "MulBackward0");
   EXPECT_EQ((x * 2).grad_fn()->name(), "MulBackward1");
+  EXPECT_EQ(pow(x, 2).grad_fn()->name(), "PowBackward0");
+  EXPECT_EQ(pow(x, x).grad_fn()->name(), "PowBackward1");
+  EXPECT_EQ(pow(2, x).grad_fn()->name(), "PowBackward2");
   EXPECT_EQ(x.sum().grad_fn()->name(), "SumBackward0");
   EXPECT_EQ(x.sum({0}).grad_fn()->name(), "SumBackward1");
   EXPECT_EQ(x.t().grad_fn()->name(), "TBackward0");

@@ -10,6 +10,7 @@
 namespace lockstep {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -67,6 +68,14 @@ TEST_F(DishonestPlugin, AnAliasIsFound) {
 TEST_F(DishonestPlugin, ARuleThatContradictsTheResultIsFound) {
   EXPECT_THAT(check("dishonest::rule", {x_}),
               ElementsAre(HasSubstr("rule: result 0 differs: on meta float32[3]")));
+}
+
+TEST_F(DishonestPlugin, ARuleWithOtherStridesIsFound) {
+  const Tensor square = empty({2, 2});
+  set_elements(square, std::vector<double>{1, 2, 3, 4});
+  EXPECT_THAT(check("dishonest::rule_strides", {square}),
+              Contains(HasSubstr("rule: result 0 differs: on meta float32[2, 2] with strides "
+                                 "[2, 1], with elements float32[2, 2] with strides [1, 2]")));
 }
 
 TEST_F(DishonestPlugin, AWrongDerivativeIsFound) {

@@ -105,6 +105,14 @@ LS_OP(short_of_one, Tensor(const Tensor&, const Tensor&),
 LS_KERNEL(CPU, "test_short_of_one", sum_of_two, Strides::kContiguous);
 Tensor short_of_one(const Tensor& a, const Tensor& b) { return op_short_of_one(a, b); }
 
+LS_OP(generous, Tensor(const Tensor&), "test_generous(Tensor self) -> Tensor")
+    .structured(like)
+    .derivative([](VjpContext&, const Tensor& grad) {
+      return Gradients{grad, grad, grad};
+    });
+LS_KERNEL(CPU, "test_generous", same, Strides::kContiguous);
+Tensor generous(const Tensor& x) { return op_generous(x); }
+
 LS_OP(wrong, Tensor(const Tensor&), "test_wrong(Tensor self) -> Tensor")
     .structured(like)
     .derivative([](VjpContext& ctx, const Tensor& grad) {

@@ -27,6 +27,8 @@ Tensor copy_backward(const Tensor& x);
 Tensor misshapen(const Tensor& x);
 /// a + b; its derivative returns one gradient instead of two.
 Tensor short_of_one(const Tensor& a, const Tensor& b);
+/// A copy of x; its derivative returns three gradients instead of one.
+Tensor generous(const Tensor& x);
 /// 2 x with derivative 3, an error for gradcheck to find.
 Tensor wrong(const Tensor& x);
 

@@ -156,6 +156,29 @@ TEST(BackwardStreamsOfTheHost, AGradientIsNotOverwrittenWhileTheStreamThatTookIt
   EXPECT_EQ(first(x.grad()), 4 * 3 * 3 * 3);
 }
 
+TEST(BackwardStreamsOfTheHost, TheCallersStreamWaitsForLeavesOfOtherStreams) {
+  const SanitizedStreams sanitized;
+  const TensorOptions options{DType::kF32, Device{DeviceType::kHost, 0}};
+  const OwnedStream main(*options.device);
+  const OwnedStream one(*options.device);
+  const OwnedStream two(*options.device);
+  const StreamGuard on_main(main.get());
+  std::vector<Tensor> leaves;
+  std::vector<Tensor> roots;
+  for (const OwnedStream* side : {&one, &two}) {
+    {
+      const StreamGuard on_side(side->get());
+      leaves.push_back(full({1 << 16}, 3, options).set_requires_grad());
+      roots.push_back(leaves.back().mul(leaves.back()).sum());
+      roots.back().record_stream(main.get());
+    }
+    main.get().wait_stream(side->get());
+  }
+  backward(roots);
+  for (const Tensor& leaf : leaves) EXPECT_EQ(first(mul(leaf.grad(), 1)), 6);
+  EXPECT_EQ(stream_sanitizer::reports(), 0);
+}
+
 TEST(BackwardStreamsOfTheHost, ARootThatIsGivenTwiceIsSummedOnItsStream) {
   const SanitizedStreams sanitized;
   const TensorOptions options{DType::kF32, Device{DeviceType::kHost, 0}};

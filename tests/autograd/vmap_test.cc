@@ -223,6 +223,10 @@ TEST(VmapErrors, InputsThatAreNoBatch) {
   EXPECT_THROWS(vmap(add, {.in_dims = {0, 1}})(ones({3}), ones({3})), IndexError,
                 "input 1 has no dimension 1");
   EXPECT_THROWS(vmap(add)(ones({}), ones({3})), IndexError, "input 0 has no dimension 0");
+  const auto once = [](const Tensor& x) { return x * 1; };
+  const std::vector<Tensor> rows{sample::vector({1, 2}), sample::vector({3, 4})};
+  EXPECT_TRUE(equal(vmap(once, {.in_dims = {-1}})(stack(rows)), stack(rows).t()));
+  EXPECT_THROWS(vmap(once, {.in_dims = {-3}})(stack(rows)), IndexError, "expected one in [-2, 1]");
 }
 
 TEST(VmapErrors, OutDimsThatDoNotFit) {
@@ -339,6 +343,16 @@ TEST(VmapRandomness, DifferentDrawsForTheWholeBatchAtOnce) {
   }
   EXPECT_THROWS(vmap([&](const Tensor&) { return uniform_(shared); }, options)(x), AutogradError,
                 "would write every sample");
+}
+
+TEST(VmapRandomness, IsThatOfTheVmapAfterOtherOperatorsToo) {
+  const auto after = [](const Tensor& x) {
+    const Tensor y = x * 2;
+    return rand({4}) + y * 0;
+  };
+  const Tensor drawn = vmap(after, {.randomness = Randomness::kDifferent})(ones({3}));
+  EXPECT_FALSE(equal(drawn.select(0, 0), drawn.select(0, 1)));
+  EXPECT_THROW(vmap(after)(ones({3})), AutogradError);
 }
 
 TEST(VmapRandomness, BelongsToTheInnermostVmap) {
