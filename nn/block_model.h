@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "nn/module.h"
+#include "nn/recompute.h"
 
 namespace lockstep::nn {
 
@@ -15,11 +15,9 @@ class BlockModel : public Module {
   /// (dist/fsdp/fully_shard.h).
   virtual std::vector<Module*> sequence() const = 0;
 
-  /// Activation checkpointing (autograd/checkpoint.h): each group of `blocks` blocks keeps only its
-  /// input for backward and recomputes the rest, which gives the same gradients in less memory. 0,
-  /// the default, turns it off.
-  void set_checkpoint_every(int64_t blocks) { checkpoint_every_ = blocks; }
-  int64_t checkpoint_every() const { return checkpoint_every_; }
+  /// What of the blocks backward computes again instead of keeping it. Default: nothing.
+  void set_recompute(const RecomputeOptions& options) { recompute_ = options; }
+  const RecomputeOptions& recompute() const { return recompute_; }
 
  protected:
   template <class Block>
@@ -30,7 +28,7 @@ class BlockModel : public Module {
   }
 
  private:
-  int64_t checkpoint_every_ = 0;
+  RecomputeOptions recompute_;
 };
 
 }  // namespace lockstep::nn

@@ -1,70 +1,36 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
-#include <functional>
 #include <utility>
 
-#include "nn/module.h"
+#include "nn/conv_layers.h"
+#include "nn/norm_layers.h"
 
 namespace lockstep::nn {
 
-/// Options of a 2d convolution; height and width have the same stride and padding.
+/// Options of a 2d convolution with He's initialisation.
 struct Conv2dOptions {
-  int64_t stride = 1;
-  int64_t padding = 0;
+  SpatialSize stride = 1;
+  SpatialSize padding = 0;
   int64_t groups = 1;
   bool bias = false;
+  SpatialSize dilation = 1;
+  PaddingMode padding_mode = PaddingMode::kZeros;
 };
 
-/// Convolution (core/ops/conv/conv.h) of x [batch, in, height, width] with a square kernel, W [out,
-/// in / groups, kernel, kernel]. W is initialised normal with standard deviation sqrt(2 / (out
-/// kernel^2)), which preserves the scale of gradients through ReLUs (He et al. 2015), the bias 0.
-class Conv2d : public Module {
+/// Convolution over two dimensions: x [batch, in, height, width].
+class Conv2d : public Convolution {
  public:
-  Conv2d(int64_t in, int64_t out, int64_t kernel, Conv2dOptions options = {});
-  Tensor forward(const Tensor& x) const;
-
-  Tensor weight;
-  Tensor bias;  ///< undefined when there is none
-
- private:
-  Conv2dOptions options_;
-};
-
-/// A function that replaces batch_norm in training and has its arguments
-/// (core/ops/norm/batch_norm.h). It updates the running statistics, f32 or f64, in place.
-using TrainingNorm = std::function<Tensor(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                                          const Tensor& running_mean, const Tensor& running_var,
-                                          double momentum, double epsilon)>;
-
-/// Batch norm (core/ops/norm/batch_norm.h) of x [batch, width, height, width]. Initialised with
-/// weight 1, bias 0. In training every forward pass (micro-batch) updates the running statistics,
-/// except a pass recomputed for backward. If there is a StatisticsLog (nn/statistics_log.h) the
-/// running statistics do not change, and the log gets the statistics of the batch.
-class BatchNorm2d : public Module {
- public:
-  explicit BatchNorm2d(int64_t width, double epsilon = 1e-5, double momentum = 0.1);
-  Tensor forward(const Tensor& x) const;
-  /// Uses `norm` instead of batch_norm in training; an empty function restores batch_norm. `norm`
-  /// is assumed to compute the statistics over all ranks, so the running ones are updated at once
-  /// and nothing is written to a StatisticsLog.
-  void set_training_norm(TrainingNorm norm) { training_norm_ = std::move(norm); }
-
-  Tensor weight;
-  Tensor bias;
-  // Buffers.
-  Tensor running_mean;
-  Tensor running_var;
-  Tensor num_batches_tracked;  ///< int64, 0-d
-
- private:
-  Tensor run(const Tensor& x) const;
-  Tensor normalise(const Tensor& x, const Tensor& mean, const Tensor& var) const;
-  Tensor forward_logged(const Tensor& x, StatisticsLog& log) const;
-
-  double epsilon_;
-  double momentum_;
-  TrainingNorm training_norm_;
+  /// W is initialised normal with standard deviation sqrt(2 / (out * elements of the kernel)),
+  /// which preserves the scale of gradients through ReLUs (He et al. 2015), the bias, if any, 0:
+  /// for networks with batch norm.
+  Conv2d(int64_t in, int64_t out, const SpatialSize& kernel, Conv2dOptions options = {});
+  /// With PyTorch's initialisation, and a bias, where the options are written as
+  /// `ConvOptions{...}`: Conv2d(3, 8, 3, ConvOptions{.stride = 2}).
+  template <std::same_as<ConvOptions> Options>
+  Conv2d(int64_t in, int64_t out, const SpatialSize& kernel, Options options)
+      : Convolution(2, in, out, kernel, std::move(options)) {}
 };
 
 }  // namespace lockstep::nn

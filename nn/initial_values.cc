@@ -5,6 +5,7 @@
 
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/random/random.h"
 
 namespace lockstep::nn {
 
@@ -35,6 +36,14 @@ Tensor without_memory(IntList sizes) {
 
 FillValues fill_with(double value) {
   return [value](const Tensor& into) { fill_(into, value); };
+}
+
+FillValues fill_uniform(double bound) {
+  return [bound](const Tensor& into) { uniform_(into, -bound, bound); };
+}
+
+FillValues fill_normal(double deviation) {
+  return [deviation](const Tensor& into) { normal_(into, 0.0, deviation); };
 }
 
 Tensor initial_values(IntList sizes, FillValues fill) {

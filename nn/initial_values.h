@@ -11,6 +11,10 @@ namespace lockstep::nn {
 /// from the default generator alone, with as many calls for any shape.
 using FillValues = std::function<void(const Tensor& into)>;
 FillValues fill_with(double value);
+/// Uniform within +-bound.
+FillValues fill_uniform(double bound);
+/// Normal with mean 0.
+FillValues fill_normal(double deviation);
 
 /// Memory for a parameter, f32 on default_device(), filled by `fill`: at once, or, while this
 /// thread defers them (DeferValuesGuard), by Module::fill_parameter later, with the same bits.
@@ -23,7 +27,7 @@ Tensor initial_values(IntList sizes, FillValues fill);
 /// they would be without it. Guards nest.
 class DeferValuesGuard {
  public:
-  DeferValuesGuard();
+  [[nodiscard]] DeferValuesGuard();
   ~DeferValuesGuard();
   DeferValuesGuard(const DeferValuesGuard&) = delete;
   DeferValuesGuard& operator=(const DeferValuesGuard&) = delete;

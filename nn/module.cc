@@ -10,6 +10,36 @@
 
 namespace lockstep::nn {
 
+Module::Module(Module&& other) noexcept
+    : own_parameters_(std::move(other.own_parameters_)),
+      own_buffers_(std::move(other.own_buffers_)),
+      deferred_(std::move(other.deferred_)),
+      children_(std::move(other.children_)),
+      parents_(std::move(other.parents_)),
+      path_(std::move(other.path_)),
+      training_(other.training_),
+      statistics_log_(other.statistics_log_),
+      hooks_(std::move(other.hooks_)) {
+  // Children that are members move after their parent, and then find it here.
+  for (const Child& child : children_) {
+    std::ranges::replace(child.module->parents_, &other, this);
+  }
+  for (Module* const parent : parents_) {
+    for (Child& child : parent->children_) {
+      if (child.module == &other) child.module = this;
+    }
+  }
+  other.children_.clear();
+  other.parents_.clear();
+}
+
+Module::~Module() {
+  for (const Child& child : children_) std::erase(child.module->parents_, this);
+  for (Module* const parent : parents_) {
+    std::erase_if(parent->children_, [&](const Child& child) { return child.module == this; });
+  }
+}
+
 struct Module::Collection {
   Tensors tensors;
   std::unordered_set<const TensorImpl*> known;  ///< those of `tensors`
@@ -159,12 +189,30 @@ void Module::call_hooks(std::span<const Tensor> inputs, std::span<Tensor* const>
   for (size_t i = 0; i < results.size(); ++i) *outputs[i] = std::move(results[i]);
 }
 
+Module& Module::apply(const std::function<void(Module&)>& visit) {
+  for (const Child& child : children_) child.module->apply(visit);
+  visit(*this);
+  return *this;
+}
+
 void Module::log_statistics(StatisticsLog* log) {
   statistics_log_ = log;
   for (const Child& child : children_) child.module->log_statistics(log);
 }
 
+void Module::check_new_name(std::string_view name) const {
+  const auto has_name = [name](const auto& each) { return each.name == name; };
+  const bool used = std::ranges::any_of(own_parameters_, has_name) ||
+                    std::ranges::any_of(own_buffers_, has_name) ||
+                    std::ranges::any_of(children_, has_name);
+  LS_CHECK(!used && !name.empty(), Error,
+           "[module] \"{}\" is {}: expected a name that no other parameter, buffer or child of the "
+           "module \"{}\" has. Choose another.",
+           name, used ? "taken" : "no name", path_);
+}
+
 Tensor Module::register_parameter(std::string_view name, Tensor tensor) {
+  check_new_name(name);
   DeferredValues deferred = take_deferred_values(tensor);
   if (deferred.fill) deferred_.push_back(std::move(deferred));
   tensor.set_requires_grad(true);
@@ -173,6 +221,7 @@ Tensor Module::register_parameter(std::string_view name, Tensor tensor) {
 }
 
 Tensor Module::register_buffer(std::string_view name, Tensor tensor) {
+  check_new_name(name);
   LS_CHECK(!tensor.requires_grad(), AutogradError,
            "[module] buffer {} requires grad: expected a tensor that is not trained. detach() it, "
            "or register it as a parameter.",
@@ -182,7 +231,9 @@ Tensor Module::register_buffer(std::string_view name, Tensor tensor) {
 }
 
 void Module::register_module(std::string_view name, Module& child) {
+  check_new_name(name);
   children_.push_back({std::string(name), &child});
+  child.parents_.push_back(this);
   child.move_under(path_.empty() ? std::string(name) : path_ + "." + std::string(name));
 }
 

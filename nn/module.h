@@ -11,16 +11,11 @@
 #include "core/tensor/tensor.h"
 #include "nn/forward_hooks.h"
 #include "nn/initial_values.h"
+#include "nn/state_dict.h"
 
 namespace lockstep::nn {
 
 class StatisticsLog;
-
-/// A parameter, or a buffer, and its dotted path from the root module.
-struct NamedParameter {
-  std::string name;
-  Tensor tensor;
-};
 
 /// A parameter, or a buffer, as files store it.
 struct StoredParameter {
@@ -31,14 +26,18 @@ struct StoredParameter {
 
 /// A part of a model that holds parameters, and buffers: tensors that belong to the model and are
 /// saved with it but are not trained, such as running statistics. Modules own both and point to
-/// their children, which are members of the derived class; therefore they can be neither copied nor
-/// moved. Not thread-safe.
+/// their children, which are members of the derived class. A module cannot be copied. It can be
+/// moved, with its children, until something else refers to it or to its children: an optimizer or
+/// a tensor of its own may, a StatisticsLog, a sharded model or a captured `this` may not. What it
+/// was moved from can only be destroyed. Not thread-safe.
 class Module {
  public:
   Module() = default;
-  virtual ~Module() = default;
+  virtual ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
+  /// Takes the place of `other` in the modules that have registered it.
+  Module(Module&& other) noexcept;
 
   /// Every parameter once, in the order of registration; a shared one under its first name.
   std::vector<NamedParameter> named_parameters() const;
@@ -74,6 +73,32 @@ class Module {
 
   /// Calls `visit` with this module and all below, in the order of registration.
   void for_each(const std::function<void(Module&)>& visit);
+  /// Calls `visit` with all modules below and then with this one, as PyTorch's apply: to initialise
+  /// parts that `visit` recognises by dynamic_cast. Returns this module.
+  Module& apply(const std::function<void(Module&)>& visit);
+
+  /// Moves parameters and buffers to a device, or gives the floating ones another dtype. They stay
+  /// the same tensors, so that other references to them follow, and gradients move along; the
+  /// states of optimizers do not. Throws AutogradError, before anything has moved, for parameters
+  /// that a reducer or hooks refer to.
+  void to(const TensorOptions& options);
+  void to(Device device) { to(TensorOptions(device)); }
+  void to(DType dtype) { to(TensorOptions(dtype)); }
+
+  /// Parameters stop requiring grad, or require it again; optimizers skip those without a gradient.
+  void freeze() { set_requires_grad(false); }
+  void unfreeze() { set_requires_grad(true); }
+  void set_requires_grad(bool requires_grad);
+
+  /// Parameters and buffers under their paths, in PyTorch's order: of a module, then of its
+  /// children. The tensors share the module's memory and do not require grad; a shared one is
+  /// listed under each of its names.
+  StateDict state_dict() const;
+  /// Copies the tensors of `state` into the parameters and buffers of their names, cast to their
+  /// dtype and device. With `strict` throws CheckpointError, listing them, if there are missing,
+  /// unexpected or misshapen tensors, and nothing is copied then; otherwise copies those that fit
+  /// and returns the rest. Optimizers' states stay.
+  StateMismatch load_state_dict(const StateDict& state, bool strict = true);
 
   // Forward hooks run on the thread that calls forward, in the order they were added, also when an
   // activation checkpoint recomputes the pass (autograd/checkpoint.h: is_recomputing()). An
@@ -84,6 +109,9 @@ class Module {
   ForwardHookHandle register_forward_pre_hook(ForwardPreHook hook) const;
   /// Calls `hook` after each forward pass of this module.
   ForwardHookHandle register_forward_hook(ForwardHook hook) const;
+
+  /// Whether a forward hook was ever registered.
+  bool has_forward_hooks() const { return static_cast<bool>(hooks_); }
 
   /// Makes forward passes in training write their statistics to `log` instead of updating the
   /// running ones; null turns that off. Called by StatisticsLog (nn/statistics_log.h).
@@ -103,6 +131,9 @@ class Module {
     call_hooks(given, outputs_of(result));
     return result;
   }
+  // A name must be new among the module's parameters, buffers and children, and not empty;
+  // otherwise these throw Error.
+
   /// Makes `tensor` a parameter, which requires grad.
   Tensor register_parameter(std::string_view name, Tensor tensor);
   /// Makes `tensor` a buffer. Throws AutogradError if it requires grad. A buffer that forward
@@ -123,6 +154,8 @@ class Module {
   struct Collection;
   /// Adds the tensors of member `own` of this module and of all modules below to `found`.
   void collect(Tensors Module::*own, const std::string& prefix, Collection& found) const;
+  void collect_state(const std::string& prefix, StateDict& state) const;
+  void check_new_name(std::string_view name) const;
   /// Prepends `prefix` to the paths of this module and of all modules below.
   void move_under(const std::string& prefix);
 
@@ -134,6 +167,7 @@ class Module {
   Tensors own_buffers_;
   std::vector<DeferredValues> deferred_;  ///< of parameters of this module
   std::vector<Child> children_;
+  std::vector<Module*> parents_;  ///< the modules that have this one among their children
   std::string path_;
   bool training_ = true;
   StatisticsLog* statistics_log_ = nullptr;

@@ -92,7 +92,7 @@ Tensor Gpt2::run(const Tensor& tokens, KvCache* cache) {
            past + length);
   const Tensor positions = wpe.weight.slice(0, past, past + length);
   Tensor x = dropout(wte.forward(tokens) + positions, options_.dropout, is_training());
-  x = run_blocks(h.size(), cache == nullptr ? checkpoint_every() : 0, x,
+  x = run_blocks(h.size(), cache == nullptr ? recompute() : RecomputeOptions(), x,
                  [this, cache](size_t i, const Tensor& input) {
                    return h[i]->forward(input, cache, static_cast<int64_t>(i));
                  });

@@ -4,9 +4,11 @@
 
 #include "core/base/check.h"
 #include "core/ops/attention/attention.h"
+#include "core/ops/attention/attention_of_qkv.h"
 #include "core/ops/attention/rotary.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "core/ops/pointwise/swiglu_of_halves.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
 #include "nn/run_blocks.h"
@@ -53,6 +55,8 @@ LlamaBlock::LlamaBlock(const LlamaOptions& o)
       gate_proj(o.width, o.hidden_width, false),
       up_proj(o.width, o.hidden_width, false),
       down_proj(o.hidden_width, o.width, false, Init::branch_end(o.layers)),
+      qkv_({&q_proj, &k_proj, &v_proj}),
+      gate_up_({&gate_proj, &up_proj}),
       heads_(o.heads),
       kv_heads_(o.kv_heads) {
   register_module("input_layernorm", input_layernorm);
@@ -71,14 +75,18 @@ Tensor LlamaBlock::attention(const Tensor& x, const Tensor& cosine, const Tensor
   const int64_t batch = x.size(0);
   const int64_t length = x.size(1);
   const int64_t width = x.size(2);
+  const Tensor joint = rotary_of_qkv(qkv_.forward(x), cosine, sine, heads_, kv_heads_);
+  if (cache == nullptr) return attention_of_qkv(joint, heads_, kv_heads_, true);
+  const int64_t depth = width / heads_;
+  const std::vector<Tensor> qkv =
+      split_with_sizes(joint, {width, kv_heads_ * depth, kv_heads_ * depth}, 2);
   const auto heads = [&](const Tensor& y, int64_t count) {
-    return y.view({batch, length, count, width / heads_}).transpose(1, 2);
+    return y.view({batch, length, count, depth}).transpose(1, 2);
   };
-  const Tensor query = rotary_embedding(heads(q_proj.forward(x), heads_), cosine, sine);
-  Tensor key = rotary_embedding(heads(k_proj.forward(x), kv_heads_), cosine, sine);
-  Tensor value = heads(v_proj.forward(x), kv_heads_);
-  const bool follows = cache != nullptr && cache->length() > 0;
-  if (cache != nullptr) std::tie(key, value) = cache->append(layer, key, value);
+  const Tensor query = heads(qkv[0], heads_);
+  const bool follows = cache->length() > 0;
+  const auto [key, value] =
+      cache->append(layer, heads(qkv[1], kv_heads_), heads(qkv[2], kv_heads_));
   LS_CHECK(!follows || length == 1, ShapeError,
            "[llama] after the first tokens a cache takes one at a time, got {}.", length);
   const Tensor mixed = scaled_dot_product_attention(query, key, value, {}, 0.0, !follows,
@@ -96,8 +104,7 @@ Tensor LlamaBlock::run(const Tensor& x, const Tensor& cosine, const Tensor& sine
                        int64_t layer) {
   const Tensor mixed = attention(input_layernorm.forward(x), cosine, sine, cache, layer);
   const auto [normed, middle] = post_attention_layernorm.forward_onto(x, o_proj.forward(mixed));
-  const Tensor hidden = swiglu(gate_proj.forward(normed), up_proj.forward(normed));
-  return down_proj.forward_onto(middle, hidden);
+  return down_proj.forward_onto(middle, swiglu_of_halves(gate_up_.forward(normed)));
 }
 
 Llama::Llama(const LlamaOptions& options)
@@ -131,7 +138,7 @@ Tensor Llama::run(const Tensor& tokens, KvCache* cache) {
   const Tensor cosine = cosine_.slice(0, past, past + length);
   const Tensor sine = sine_.slice(0, past, past + length);
   Tensor x = embed_tokens.forward(tokens);
-  x = run_blocks(blocks.size(), cache == nullptr ? checkpoint_every() : 0, x,
+  x = run_blocks(blocks.size(), cache == nullptr ? recompute() : RecomputeOptions(), x,
                  [this, cosine, sine, cache](size_t i, const Tensor& input) {
                    return blocks[i]->forward(input, cosine, sine, cache, static_cast<int64_t>(i));
                  });

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "nn/joint_linear.h"
 #include "nn/language_model.h"
 #include "nn/layers.h"
 #include "nn/rotary.h"
@@ -20,7 +21,7 @@ struct LlamaOptions {
   int64_t width = 768;
   int64_t hidden_width = 2048;
   double rope_theta = 10000;
-  RopeScaling rope_scaling;
+  RopeScaling rope_scaling = {};
   double epsilon = 1e-5;
   bool tie_embeddings = false;
 };
@@ -50,6 +51,8 @@ class LlamaBlock : public Module {
   Tensor attention(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
                    int64_t layer);
 
+  JointLinear qkv_;      ///< of q_proj, k_proj and v_proj
+  JointLinear gate_up_;  ///< of gate_proj and up_proj
   int64_t heads_;
   int64_t kv_heads_;
 };

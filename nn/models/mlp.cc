@@ -27,7 +27,7 @@ Tensor Mlp::run(const Tensor& inputs) {
   LS_CHECK(inputs.dim() == 2 && inputs.size(1) == options_.inputs, ShapeError,
            "[mlp] expected samples [batch, {}], got {}.", options_.inputs, inputs.shape());
   const Tensor x = run_blocks(
-      layers.size() - 1, checkpoint_every(), inputs,
+      layers.size() - 1, recompute(), inputs,
       [this](size_t i, const Tensor& input) { return activate(layers[i]->forward(input)); });
   return layers.back()->forward(x);
 }

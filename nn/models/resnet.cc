@@ -107,7 +107,7 @@ Tensor Resnet::run(const Tensor& inputs) {
   Tensor x = relu(bn1.forward(conv1.forward(inputs)));
   if (options_.stem == ResnetStem::kImageNet) x = max_pool2d(x, {3}, {2}, {1});
   const std::vector<BasicBlock*> list = blocks();
-  x = run_blocks(list.size(), checkpoint_every(), x,
+  x = run_blocks(list.size(), recompute(), x,
                  [list](size_t i, const Tensor& input) { return list[i]->forward(input); });
   return fc.forward(adaptive_avg_pool2d(x, {1}).flatten(1));
 }
