@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "core/tensor/tensor.h"
+#include "nn/state_dict.h"
+
+namespace lockstep::optim {
+
+/// What an optimizer or a scheduler keeps between steps, as named tensors and numbers. Doubles hold
+/// all of these numbers exactly, so that one which is loaded goes on with the same bits.
+struct StateDict {
+  std::map<std::string, Tensor> tensors = {};
+  std::map<std::string, double> numbers = {};
+
+  /// Adds all entries of `other`, with `prefix` before their names.
+  void add(const std::string& prefix, const StateDict& other);
+  /// The entries whose names begin with `prefix`, without it.
+  StateDict part(const std::string& prefix) const;
+
+  /// All of it as tensors, for files (train/weights/state_file.h): a number is f64 and 0-d, and its
+  /// name begins with "number.".
+  nn::StateDict as_tensors() const;
+  /// The opposite of as_tensors.
+  static StateDict from_tensors(const nn::StateDict& list);
+};
+
+/// Reads a StateDict that must have been saved by an object of the same kind.
+class StateReader {
+ public:
+  /// `kind` is how errors call who loads: "SGD". `state` must live as long as the reader.
+  StateReader(std::string kind, const StateDict& state);
+
+  /// Throws CheckpointError if there is no such number.
+  double number(const std::string& name);
+  /// The number, or `otherwise`.
+  double number_or(const std::string& name, double otherwise);
+  std::optional<double> find_number(const std::string& name);
+  /// The tensor, or an undefined one.
+  Tensor find_tensor(const std::string& name);
+  /// Throws CheckpointError if there is an entry that nothing has asked for.
+  void expect_end() const;
+
+ private:
+  std::string kind_;
+  const StateDict& state_;
+  std::set<std::string> asked_;
+};
+
+}  // namespace lockstep::optim
