@@ -5,6 +5,7 @@
 #include "core/base/check.h"
 #include "core/base/mutex.h"
 #include "core/base/service_thread.h"
+#include "core/base/spans/span.h"
 
 namespace lockstep::train {
 
@@ -57,6 +58,7 @@ void Prefetcher::work() {
 }
 
 bool Prefetcher::fill(Slot& slot, int64_t step) {
+  const Span span(SpanKind::kData, "read a batch");
   slot.failure = nullptr;
   try {
     for (int64_t i = 0; i < count_; ++i) {
@@ -89,6 +91,7 @@ const StepBatch& Prefetcher::step(int64_t step) {
   Slot& slot = slot_of(step);
   wait_ms_ = 0;
   if (slot.step != step) {
+    const Span span(SpanKind::kData, "wait for a batch");
     const auto start = Clock::now();
     changed_.wait(lock, [&] { return slot.step == step; });
     wait_ms_ = std::chrono::duration<double, std::milli>(Clock::now() - start).count();

@@ -14,6 +14,7 @@ enum class DrawStream : uint32_t {
   kEpochOrder = 0x65706f63,
   kTableRow = 0x7461626c,
   kRandomSample = 0x73616d70,
+  kWeightedSample = 0x77656967,
 };
 
 /// Two 64-bit draws for (seed, stream, step, index, block). Stream and block go into the key, so

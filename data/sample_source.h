@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/base/content_hash.h"
+#include "data/sample_origin.h"
 
 namespace lockstep::train {
 
@@ -21,6 +23,12 @@ class SampleSource {
 
   /// Fills `features`, features() of them, with one training sample and returns its label.
   virtual int64_t sample(int64_t step, int64_t index, std::span<float> features) const = 0;
+
+  /// Where the first `count` samples of `step` are in files; empty if they come from none.
+  virtual std::vector<SampleOrigin> origins([[maybe_unused]] int64_t step,
+                                            [[maybe_unused]] int64_t count) const {
+    return {};
+  }
 
   /// Number of samples held out from training.
   virtual int64_t held_out_samples() const = 0;

@@ -34,7 +34,7 @@ TableData::TableData(const std::filesystem::path& path, TableDataOptions options
                 path.string(), options) {}
 
 TableData::TableData(ByteSource source, const std::string& name, TableDataOptions options)
-    : options_(options) {
+    : name_(name), options_(options) {
   LS_ASSERT(options.samples_per_step > 0 && options.held_out_rows >= 0);
   TableReader reader(gunzipped(std::move(source), name), name);
   for (std::vector<double> row; reader.next(row);) {
@@ -63,16 +63,27 @@ int64_t TableData::read_row(int64_t row, std::span<float> features) const {
   return labels_[static_cast<size_t>(row)];
 }
 
-int64_t TableData::sample(int64_t step, int64_t index, std::span<float> features) const {
+/// The row of a training sample.
+int64_t TableData::row_of(int64_t step, int64_t index) const {
   if (options_.order == WindowOrder::kRandom) {
     // 64 random bits make the remainder uniform to within the number of rows / 2^64.
     const uint64_t bits = random_draw(options_.seed, DrawStream::kTableRow, step, index, 0)[0];
-    return read_row(static_cast<int64_t>(bits % static_cast<uint64_t>(training_rows_)), features);
+    return static_cast<int64_t>(bits % static_cast<uint64_t>(training_rows_));
   }
   const int64_t number = step * options_.samples_per_step + index;
-  return read_row(
-      shuffled(options_.seed, number / training_rows_, training_rows_, number % training_rows_),
-      features);
+  return shuffled(options_.seed, number / training_rows_, training_rows_, number % training_rows_);
+}
+
+int64_t TableData::sample(int64_t step, int64_t index, std::span<float> features) const {
+  return read_row(row_of(step, index), features);
+}
+
+std::vector<SampleOrigin> TableData::origins(int64_t step, int64_t count) const {
+  std::vector<SampleOrigin> origins;
+  for (int64_t i = 0; i < count; ++i) {
+    origins.push_back({.file = name_, .unit = "row", .first = row_of(step, i)});
+  }
+  return origins;
 }
 
 int64_t TableData::held_out_sample(int64_t index, std::span<float> features) const {

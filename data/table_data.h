@@ -38,6 +38,8 @@ class TableData : public SampleSource {
   int64_t features() const override { return features_; }
   int64_t classes() const override { return classes_; }
   int64_t sample(int64_t step, int64_t index, std::span<float> features) const override;
+  /// In the table's rows, a header not counted.
+  std::vector<SampleOrigin> origins(int64_t step, int64_t count) const override;
   int64_t held_out_samples() const override { return rows() - training_rows_; }
   int64_t held_out_sample(int64_t index, std::span<float> features) const override;
   /// Hash of all training rows, after scaling.
@@ -49,8 +51,10 @@ class TableData : public SampleSource {
 
  private:
   int64_t rows() const { return static_cast<int64_t>(labels_.size()); }
+  int64_t row_of(int64_t step, int64_t index) const;
   int64_t read_row(int64_t row, std::span<float> features) const;
 
+  std::string name_;
   TableDataOptions options_;
   int64_t features_ = 0;
   int64_t classes_ = 0;

@@ -23,18 +23,32 @@ ByteText::ByteText(const std::filesystem::path& path, int64_t held_out_bytes, ui
   training_bytes_ = text_.size() - static_cast<size_t>(held_out_bytes);
 }
 
-void ByteText::sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
-                        std::span<int64_t> targets) const {
-  LS_ASSERT(inputs.size() == targets.size());
-  const size_t length = inputs.size();
+/// Where a training sequence begins.
+uint64_t ByteText::offset_of(int64_t step, int64_t index, size_t length) const {
   LS_CHECK(training_bytes_ > length, DataError,
            "[data] {}: the training part of {} bytes is too short for sequences of length {}: "
            "expected at least {} bytes. Hold out less or shorten the sequences.",
            path_.string(), training_bytes_, length, length + 1);
   // 64 random bits make the remainder uniform to within text size / 2^64.
-  const uint64_t offset =
-      random_draw(seed_, DrawStream::kWindowOffset, step, index, 0)[0] % (training_bytes_ - length);
-  const auto window = training().subspan(offset, length + 1);
+  return random_draw(seed_, DrawStream::kWindowOffset, step, index, 0)[0] %
+         (training_bytes_ - length);
+}
+
+std::vector<SampleOrigin> ByteText::origins(int64_t step, int64_t count, int64_t length) const {
+  std::vector<SampleOrigin> origins;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t offset = offset_of(step, i, static_cast<size_t>(length));
+    origins.push_back(
+        {.file = path_.string(), .unit = "byte", .first = static_cast<int64_t>(offset)});
+  }
+  return origins;
+}
+
+void ByteText::sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
+                        std::span<int64_t> targets) const {
+  LS_ASSERT(inputs.size() == targets.size());
+  const size_t length = inputs.size();
+  const auto window = training().subspan(offset_of(step, index, length), length + 1);
   std::ranges::transform(window.first(length), inputs.begin(), token);
   std::ranges::transform(window.last(length), targets.begin(), token);
 }

@@ -22,6 +22,7 @@ class ByteText : public TokenSource {
   /// A window of length + 1 bytes at an offset drawn uniformly from the training part.
   void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                 std::span<int64_t> targets) const override;
+  std::vector<SampleOrigin> origins(int64_t step, int64_t count, int64_t length) const override;
   int64_t validation_windows(int64_t length) const override;
   /// The first input of a window is the byte before its first target, so that even the first
   /// held-out byte is predicted, from the last training byte.
@@ -37,6 +38,7 @@ class ByteText : public TokenSource {
   std::span<const std::byte> held_out() const { return bytes().subspan(training_bytes_); }
 
  private:
+  uint64_t offset_of(int64_t step, int64_t index, size_t length) const;
   std::span<const std::byte> bytes() const { return std::as_bytes(std::span(text_)); }
 
   std::filesystem::path path_;

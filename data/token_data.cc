@@ -1,6 +1,7 @@
 #include "data/token_data.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/base/check.h"
@@ -139,6 +140,26 @@ void TokenData::sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                          std::span<int64_t> targets) const {
   LS_ASSERT(inputs.size() == targets.size() && !inputs.empty());
   read(training_window(step, index, std::ssize(inputs)), inputs, targets);
+}
+
+std::vector<SampleOrigin> TokenData::origins(int64_t step, int64_t count, int64_t length) const {
+  std::vector<SampleOrigin> origins;
+  std::map<const TokenPart*, std::vector<size_t>> in_documents;  // samples, by part
+  for (int64_t i = 0; i < count; ++i) {
+    const Window window = training_window(step, i, length);
+    if (window.part->documents && options_.tokenizer) {
+      in_documents[window.part].push_back(origins.size());
+    }
+    origins.push_back({.file = window.part->name, .unit = "token", .first = window.first});
+  }
+  for (const auto& [part, samples] : in_documents) {
+    std::vector<int64_t> offsets;
+    for (const size_t i : samples) offsets.push_back(origins[i].first);
+    std::vector<SampleOrigin> found =
+        origins_in(*part->documents, part->tokens, *options_.tokenizer, offsets);
+    for (size_t i = 0; i < samples.size(); ++i) origins[samples[i]] = std::move(found[i]);
+  }
+  return origins;
 }
 
 int64_t TokenData::validation_windows(int64_t length) const {

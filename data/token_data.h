@@ -10,10 +10,14 @@
 
 namespace lockstep::train {
 
+class Documents;
+
 /// Consecutive tokens of one file or text; `name` is for messages.
 struct TokenPart {
   std::string name;
   TokenArray tokens;
+  /// What the tokens were made of, from their first on; null for files of tokens.
+  std::shared_ptr<const Documents> documents = {};
 };
 
 /// Chooses the windows of the training tokens that become sequences.
@@ -30,7 +34,7 @@ struct TokenDataOptions {
   /// does not depend on how ranks share them.
   int64_t sequences_per_step = 1;
   /// The tokenizer that made the tokens; null if unknown.
-  std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<const Tokenizer> tokenizer = {};
 };
 
 /// Sequences from existing tokens: shards or tokenized text. A sequence never spans two parts.
@@ -46,6 +50,8 @@ class TokenData : public TokenSource {
   /// holds length + 1 tokens.
   void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                 std::span<int64_t> targets) const override;
+  /// In the bytes of documents, or in the tokens of files of tokens.
+  std::vector<SampleOrigin> origins(int64_t step, int64_t count, int64_t length) const override;
   int64_t validation_windows(int64_t length) const override;
   int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                             std::span<int64_t> targets) const override;

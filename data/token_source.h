@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/base/content_hash.h"
+#include "data/sample_origin.h"
 
 namespace lockstep::train {
 
@@ -28,6 +30,14 @@ class TokenSource {
   /// short for one.
   virtual void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                         std::span<int64_t> targets) const = 0;
+
+  /// Where the first `count` sequences of `step`, of `length` tokens, begin in files; empty if they
+  /// come from none.
+  virtual std::vector<SampleOrigin> origins([[maybe_unused]] int64_t step,
+                                            [[maybe_unused]] int64_t count,
+                                            [[maybe_unused]] int64_t length) const {
+    return {};
+  }
 
   /// Number of windows of `length` targets that cover the held-out tokens; 0 if none are held out.
   virtual int64_t validation_windows(int64_t length) const = 0;

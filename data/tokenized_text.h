@@ -30,6 +30,7 @@ class Documents {
   size_t count() const { return files_.size(); }
   /// The text of document `i`, from 0; valid while these documents or a copy of them exist.
   std::string_view text(size_t i) const;
+  const std::filesystem::path& path(size_t i) const { return files_[i]; }
   /// All texts, one behind the other.
   const std::shared_ptr<const std::string>& whole() const { return whole_; }
   int64_t bytes() const { return std::ssize(*whole_); }

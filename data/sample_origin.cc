@@ -1,0 +1,61 @@
+#include "data/sample_origin.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "data/token_array.h"
+#include "data/tokenized_text.h"
+#include "data/tokenizers/tokenizer.h"
+
+namespace lockstep::train {
+namespace {
+
+/// Follows tokens through the documents they were made of, one after the other.
+class Reader {
+ public:
+  Reader(const Documents& documents, const Tokenizer& tokenizer)
+      : documents_(documents), tokenizer_(tokenizer) {}
+
+  void pass(uint32_t token) {
+    if (token == tokenizer_.end_of_text()) return;  // stands between documents, and has no bytes
+    text_.clear();
+    tokenizer_.decode(token, text_);
+    int64_t size = std::ssize(text_);
+    // `encode` began each document with a space of its own.
+    if (byte_ == 0 && tokenizer_.adds_space() && text_.starts_with(' ')) --size;
+    byte_ += size;
+    while (document_ + 1 < documents_.count() && byte_ >= std::ssize(documents_.text(document_))) {
+      byte_ -= std::ssize(documents_.text(document_++));
+    }
+  }
+  SampleOrigin here() const {
+    return {.file = documents_.path(document_).string(), .unit = "byte", .first = byte_};
+  }
+
+ private:
+  const Documents& documents_;
+  const Tokenizer& tokenizer_;
+  size_t document_ = 0;
+  int64_t byte_ = 0;  ///< in it
+  std::string text_;
+};
+
+}  // namespace
+
+std::vector<SampleOrigin> origins_in(const Documents& documents, const TokenArray& tokens,
+                                     const Tokenizer& tokenizer, std::span<const int64_t> offsets) {
+  std::vector<size_t> order(offsets.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return offsets[i]; });
+  std::vector<SampleOrigin> origins(offsets.size());
+  Reader reader(documents, tokenizer);
+  int64_t next = 0;
+  for (const size_t i : order) {
+    while (next < offsets[i]) reader.pass(tokens[next++]);
+    origins[i] = reader.here();
+  }
+  return origins;
+}
+
+}  // namespace lockstep::train

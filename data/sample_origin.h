@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+class Documents;
+class TokenArray;
+class Tokenizer;
+
+/// Where a training sample begins in the files that the data was read from.
+struct SampleOrigin {
+  std::string file;
+  const char* unit = "byte";  ///< what `first` counts: "byte", "token", "row"
+  int64_t first = 0;          ///< from 0
+  friend bool operator==(const SampleOrigin&, const SampleOrigin&) = default;
+};
+
+/// Where tokens lie in the documents that `tokens` were made of by `tokenizer` (tokenize in
+/// data/tokenized_text.h). `offsets` are indices of tokens. Takes the time to decode all tokens
+/// before the last of them.
+std::vector<SampleOrigin> origins_in(const Documents& documents, const TokenArray& tokens,
+                                     const Tokenizer& tokenizer, std::span<const int64_t> offsets);
+
+}  // namespace lockstep::train
