@@ -60,12 +60,13 @@ BucketLimits choose_limits(std::span<const PlannedParameter> parameters,
 
 BucketLimits choose_worthwhile_limits(std::span<const PlannedParameter> parameters,
                                       std::span<const uint32_t> order, const GradientTimes& times,
-                                      const LinkCost& link, const BucketLimits& wanted) {
+                                      const LinkCost& link, const BucketLimits& wanted,
+                                      DeviceType device) {
   const auto end = [&](const BucketLimits& limits) {
     return end_of_sums(plan_buckets(parameters, order, limits), parameters, times, link);
   };
   const BucketLimits best = choose_limits(parameters, order, times, link, wanted);
-  const BucketLimits usual = or_usual(wanted);
+  const BucketLimits usual = or_usual(wanted, device);
   return end(best) < (1 - kWorthwhile) * end(usual) ? best : usual;
 }
 

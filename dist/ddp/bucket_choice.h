@@ -39,10 +39,11 @@ BucketLimits choose_limits(std::span<const PlannedParameter> parameters,
 /// cost 40 ms.
 inline constexpr double kWorthwhile = 0.03;
 /// Returns `choose_limits` if its plan ends sooner than that of the usual limits by more than
-/// `kWorthwhile` of the latter's time; else `or_usual(wanted)`.
+/// `kWorthwhile` of the latter's time; else `or_usual(wanted, device)`.
 BucketLimits choose_worthwhile_limits(std::span<const PlannedParameter> parameters,
                                       std::span<const uint32_t> order, const GradientTimes& times,
-                                      const LinkCost& link, const BucketLimits& wanted = {});
+                                      const LinkCost& link, const BucketLimits& wanted = {},
+                                      DeviceType device = DeviceType::kCPU);
 
 /// Limits that were chosen, with the measured link and the size of the resulting plan.
 struct BucketChoice {

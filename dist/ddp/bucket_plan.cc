@@ -17,10 +17,11 @@ struct Open {
 
 }  // namespace
 
-BucketLimits or_usual(const BucketLimits& wanted) {
-  const int64_t bytes = wanted.bytes > 0 ? wanted.bytes : kUsualLimits.bytes;
+BucketLimits or_usual(const BucketLimits& wanted, DeviceType device) {
+  const BucketLimits& usual = device == DeviceType::kCUDA ? kUsualGpuLimits : kUsualLimits;
+  const int64_t bytes = wanted.bytes > 0 ? wanted.bytes : usual.bytes;
   const int64_t first =
-      wanted.first_bytes > 0 ? wanted.first_bytes : std::min(kUsualLimits.first_bytes, bytes);
+      wanted.first_bytes > 0 ? wanted.first_bytes : std::min(usual.first_bytes, bytes);
   return {.first_bytes = first, .bytes = bytes};
 }
 

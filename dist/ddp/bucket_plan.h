@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/tensor/device.h"
+
 namespace lockstep::dist {
 
 /// Largest sizes of buckets. `plan_buckets` requires both; a Reducer chooses a limit of 0 itself
@@ -21,9 +23,13 @@ struct BucketLimits {
 /// Limits used until the link and the times of gradients are measured, or if they never are.
 inline constexpr BucketLimits kUsualLimits{.first_bytes = int64_t{1} << 20,
                                            .bytes = int64_t{2} << 20};
-/// Returns `wanted` with `kUsualLimits` in place of limits of 0; a first bucket that was not asked
-/// for is no larger than the others.
-BucketLimits or_usual(const BucketLimits& wanted);
+/// These are larger on a GPU: each sum costs launches there and takes processors from backward, and
+/// the link is faster by orders of magnitude.
+inline constexpr BucketLimits kUsualGpuLimits{.first_bytes = int64_t{1} << 20,
+                                              .bytes = int64_t{25} << 20};
+/// Returns `wanted` with the usual limits for gradients on `device` in place of limits of 0; a
+/// first bucket that was not asked for is no larger than the others.
+BucketLimits or_usual(const BucketLimits& wanted, DeviceType device = DeviceType::kCPU);
 
 /// A parameter as a plan sees it.
 struct PlannedParameter {

@@ -49,7 +49,7 @@ BucketChoice BucketTuner::choose(ProcessGroup& group, std::span<const PlannedPar
                                  int64_t rows, const StartReduction& start) const {
   int64_t bytes = 0;
   for (const PlannedParameter& each : parameters) bytes += each.elements * each.element_bytes;
-  LinkTimes link = measure_link(group, rows, bytes, start);
+  LinkTimes link = measure_link(group, device_, rows, bytes, start);
   GradientTimes times = times_;
   std::vector<double*> measured = {&link.one_small, &link.small,     &link.large,
                                    &link.small_cpu, &link.large_cpu, &times.backward_end};
@@ -60,8 +60,8 @@ BucketChoice BucketTuner::choose(ProcessGroup& group, std::span<const PlannedPar
   for (size_t i = 0; i < measured.size(); ++i) *measured[i] = longest[i];
 
   BucketChoice choice{.limits = {}, .link = link_cost(link)};
-  choice.limits =
-      of_rank_0(group, choose_worthwhile_limits(parameters, order, times, choice.link, wanted));
+  choice.limits = of_rank_0(
+      group, choose_worthwhile_limits(parameters, order, times, choice.link, wanted, device_.type));
   const BucketPlan plan = plan_buckets(parameters, order, choice.limits);
   choice.buckets = plan.buckets.size();
   for (const Bucket& each : plan.buckets) {

@@ -16,13 +16,14 @@ class BucketTuner {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
+  /// `device`: that of the gradients.
+  explicit BucketTuner(Device device = kCPU) : device_(device) {}
+
   bool is_measuring() const { return measured_steps_ < kSteps; }
   /// Starts a step, discarding one for which `end_step` was not called.
   void begin_step(size_t parameters) { arrived_.assign(parameters, {}); }
   /// Records that a gradient is ready; of several calls in a step the last one counts.
-  void arrived(uint32_t parameter, TimePoint at = std::chrono::steady_clock::now()) {
-    arrived_[parameter] = at;
-  }
+  void arrived(uint32_t parameter, TimePoint at) { arrived_[parameter] = at; }
   /// Ends a step. Keeps the earlier time of each gradient: disturbances only make it later.
   void end_step(TimePoint backward_end);
   /// The earliest times of the measured steps so far.
@@ -38,6 +39,7 @@ class BucketTuner {
  private:
   static constexpr int kSteps = 2;
 
+  Device device_;
   std::vector<TimePoint> arrived_;  ///< by parameter, in this step
   GradientTimes times_;             ///< earliest of the steps so far
   int measured_steps_ = 0;

@@ -52,7 +52,7 @@ std::vector<double> f16_scales(ProcessGroup& group, const GradientBucket& bucket
 Tensor sum_as_f16(ProcessGroup& group, const GradientBucket& bucket) {
   const std::vector<double> scales = f16_scales(group, bucket);
   for (size_t i = 0; i < scales.size(); ++i) mul_(bucket.gradients[i].values, scales[i]);
-  sum_as(group, bucket.values, bucket.values.to(DType::kF16));
+  (void)sum_as(group, bucket.values, bucket.values.to(DType::kF16));
   for (size_t i = 0; i < scales.size(); ++i) mul_(bucket.gradients[i].values, 1 / scales[i]);
   return bucket.values;
 }

@@ -58,10 +58,13 @@ bool keeps_results(const DdpOptions& options) {
   return options.average && (!options.uneven_inputs || averages_over_present(options));
 }
 
-ReducerOptions reducer_options(const DdpOptions& options) {
+ReducerOptions reducer_options(const DdpOptions& options,
+                               const std::vector<NamedTensor>& parameters) {
   ReducerOptions sums;
+  const DeviceType device =
+      parameters.empty() ? DeviceType::kCPU : parameters.front().tensor.device().type;
   // A rank in join() would not take part in the collective choice of sizes.
-  sums.buckets = options.uneven_inputs ? or_usual(options.buckets) : options.buckets;
+  sums.buckets = options.uneven_inputs ? or_usual(options.buckets, device) : options.buckets;
   sums.average_over_present = averages_over_present(options);
   sums.average = options.average && !sums.average_over_present;
   sums.find_unused_parameters = options.find_unused_parameters;
@@ -81,7 +84,8 @@ Ddp::Ddp(List parameters, List buffers, ProcessGroup& group, const DdpOptions& o
       options_(options),
       // The constructor compares names and shapes, so that share_values() sends to tensors that
       // fit.
-      reducer_(std::make_unique<Reducer>(parameters_, &group_, reducer_options(options))),
+      reducer_(
+          std::make_unique<Reducer>(parameters_, &group_, reducer_options(options, parameters_))),
       attendance_(group) {
   share_values();
   for (const NamedTensor& each : parameters_) {

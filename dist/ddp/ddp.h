@@ -20,7 +20,7 @@ enum class AverageOver : uint8_t {
 
 struct DdpOptions {
   /// Same as in ReducerOptions: limits of 0 are chosen.
-  BucketLimits buckets;
+  BucketLimits buckets = {};
   /// false: gradients are summed over the ranks, not averaged.
   bool average = true;
   /// As in ReducerOptions.

@@ -10,6 +10,7 @@
 
 #include "core/base/check.h"
 #include "core/ops/factory/factory.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep::dist {
 
@@ -42,6 +43,8 @@ Timed time_reductions(ProcessGroup& group, const Tensor& sums, int64_t bytes, in
       works.push_back(start(sums.slice(1, i * elements, (i + 1) * elements)));
     }
     for (const Work& work : works) work.wait();
+    // On a device with streams these only made the current stream wait.
+    if (is_asynchronous(sums.device().type)) current_stream(sums.device()).synchronize();
     least.seconds =
         std::min(least.seconds, std::chrono::duration<double>(Clock::now() - begin).count());
     least.cpu = std::min(least.cpu, processor_seconds() - cpu);
@@ -98,18 +101,18 @@ LinkCost link_cost(const LinkTimes& times) {
           .cpu_per_byte = cpu.slope};
 }
 
-LinkTimes measure_link(ProcessGroup& group, int64_t rows, int64_t most_bytes,
+LinkTimes measure_link(ProcessGroup& group, Device device, int64_t rows, int64_t most_bytes,
                        const StartReduction& start) {
   constexpr int kRounds = 3;
   constexpr int64_t kLeast = int64_t{64} << 10;
-  constexpr int64_t kMost = int64_t{1} << 20;
+  const int64_t most = int64_t{device.type == DeviceType::kCUDA ? 16 : 1} << 20;
   LinkTimes times{.small_bytes = int64_t{16} << 10, .small_count = 16, .large_count = 4};
   // A multiple of kLeast, so that a slice is a whole number of elements.
-  times.large_bytes = std::clamp(most_bytes / times.large_count / kLeast * kLeast, kLeast, kMost);
+  times.large_bytes = std::clamp(most_bytes / times.large_count / kLeast * kLeast, kLeast, most);
   const int64_t room =
       std::max(times.small_bytes * times.small_count, times.large_bytes * times.large_count);
   const Tensor sums =
-      zeros({rows, room / static_cast<int64_t>(sizeof(float))}, {DType::kF32, kCPU});
+      zeros({rows, room / static_cast<int64_t>(sizeof(float))}, {DType::kF32, device});
   const auto time = [&](int64_t bytes, int count, int rounds) {
     return time_reductions(group, sums, bytes, count, rounds, start);
   };

@@ -50,10 +50,11 @@ LinkCost link_cost(const LinkTimes& times);
 /// Starts the reduction of one tensor: of `sums`, [rows, elements] f32, into its first row.
 using StartReduction = std::function<Work(const Tensor& sums)>;
 
-/// Times reductions of `rows` rows by `start`: of 16 KiB, alone and 16 at once, and four of up to
-/// 1 MiB at once, of about `most_bytes` together at most. Each figure is the minimum of several
-/// rounds, as disturbances only add time. Collective; nothing else should use the link meanwhile.
-LinkTimes measure_link(ProcessGroup& group, int64_t rows, int64_t most_bytes,
+/// Times reductions of `rows` rows on `device` by `start`: of 16 KiB, alone and 16 at once, and
+/// four of up to 1 MiB (16 MiB on a GPU) at once, of about `most_bytes` together at most. Each
+/// figure is the minimum of several rounds, as disturbances only add time. Collective; nothing else
+/// should use the link meanwhile.
+LinkTimes measure_link(ProcessGroup& group, Device device, int64_t rows, int64_t most_bytes,
                        const StartReduction& start);
 
 }  // namespace lockstep::dist

@@ -42,6 +42,20 @@ Device common_device(const std::vector<NamedTensor>& parameters) {
   return is_common ? first : kCPU;
 }
 
+/// Whether bucket sizes can be chosen from measurements, which differ from run to run.
+bool may_choose_sizes(const std::vector<NamedTensor>& parameters, const ProcessGroup* group,
+                      const ReducerOptions& options) {
+  const bool asks = options.buckets.first_bytes == 0 || options.buckets.bytes == 0;
+  if (group == nullptr || parameters.empty() || options.communication_hook || !asks) return false;
+  // Times of gradients on several devices cannot be compared.
+  const Device device = parameters.front().tensor.device();
+  const bool on_one_device = std::ranges::all_of(
+      parameters, [&](const NamedTensor& each) { return each.tensor.device() == device; });
+  // No bit may depend on the choice.
+  const bool in_any_size = options.tree_leaves > 0 || group->adds_in_rank_order();
+  return on_one_device && device.type != DeviceType::kMeta && in_any_size;
+}
+
 void check_options(const ReducerOptions& options) {
   LS_CHECK(options.leaves.size() > 0, DistError,
            "[reducer] leaves: expected at least one for this rank, got none.");
@@ -85,16 +99,14 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
       times_(device_) {
   check_options(options_);
   check_parameters();
-  lay_out(plan_buckets(planned_, reverse_order(parameters_.size()), or_usual(options_.buckets)));
+  lay_out(plan_buckets(planned_, reverse_order(parameters_.size()),
+                       or_usual(options_.buckets, device_.type)));
   if (group_ != nullptr && options_.communication_hook) {
     runner_ = std::make_unique<HookRunner>(options_.communication_hook, *group_,
                                            options_.average ? 1.0 / group_->size() : 1.0);
   }
   if (group_ == nullptr && !options_.on_reduced) return;
-  const bool asks = options_.buckets.first_bytes == 0 || options_.buckets.bytes == 0;
-  const bool on_cpu = std::ranges::all_of(
-      parameters_, [](const NamedTensor& each) { return each.tensor.device() == kCPU; });
-  if (group_ != nullptr && !runner_ && asks && on_cpu) tuner_.emplace();
+  if (may_choose_sizes(parameters_, group_, options_)) tuner_.emplace(device_);
   watch_parameters();
 }
 
@@ -121,8 +133,7 @@ void Reducer::check_parameters() const {
   std::map<const void*, std::string> names;
   for (const NamedTensor& each : parameters_) {
     LS_CHECK(
-        each.tensor.defined() && each.tensor.requires_grad() && each.tensor.is_leaf(),
-        AutogradError,
+        each.tensor.requires_grad() && each.tensor.is_leaf(), AutogradError,
         "[reducer] parameter {}: expected a leaf that requires grad. Call set_requires_grad(), "
         "or leave it out.",
         each.name);
@@ -169,7 +180,7 @@ void Reducer::lay_out(BucketPlan plan) {
 /// Lays buckets out in the learnt order of gradients, or in the reverse order of parameters.
 void Reducer::follow_order(bool learnt) {
   const std::vector<uint32_t> order = learnt ? order_ : reverse_order(parameters_.size());
-  BucketPlan plan = plan_buckets(planned_, order, or_usual(options_.buckets));
+  BucketPlan plan = plan_buckets(planned_, order, or_usual(options_.buckets, device_.type));
   if (plan != plan_) lay_out(std::move(plan));
   in_learnt_order_ = learnt;
 }
@@ -230,7 +241,6 @@ void Reducer::reset_step() {
   arrived_.clear();
   arrivals_.assign(parameters_.size(), 0);
   used_.assign(parameters_.size(), false);
-  if (tuner_) tuner_->begin_step(parameters_.size());
   for (size_t i = 0; i < filling_.size(); ++i) {
     const auto missing = std::ranges::count_if(
         plan_.buckets[i].parameters, [&](uint32_t parameter) LS_REQUIRES(mutex_) {

@@ -38,7 +38,7 @@ struct ReducerOptions {
   /// Limits of 0 are chosen after the third step, from measurements in the second and third. On
   /// devices with streams the usual limits are used instead: the host does not know when gradients
   /// are ready there, and the library's sums may depend on bucket sizes.
-  BucketLimits buckets;
+  BucketLimits buckets = {};
   /// The leaves of a step that this rank adds up, each by one or several backwards.
   LeafRange leaves{0, 1};
   /// If not 0, the number of leaves of a step over all ranks. They are added in the order of their
@@ -62,7 +62,7 @@ struct ReducerOptions {
   /// later. `gradients` is one for each parameter of the reducer, in their order; those of
   /// `parameters` are complete. Must not call the reducer. Not with find_unused_parameters.
   std::function<void(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients)>
-      on_reduced;
+      on_reduced = {};
   /// Every step is as the first one: the same parameters have gradients, and on each rank the same
   /// number of them in the last backward. Another one is an error of that step, which names the
   /// parameter. With find_unused_parameters the ranks then agree only once on who uses what, and

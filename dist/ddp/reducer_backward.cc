@@ -5,6 +5,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
+#include "core/base/spans/span.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "dist/ddp/hook_runner.h"
 #include "dist/ddp/reducer.h"
@@ -44,7 +45,7 @@ void Reducer::gradient_arrived(uint32_t parameter) {
   }
   --filling.missing;
   if (is_measuring()) {
-    tuner_->arrived(parameter);
+    times_.gradient_ready(parameter);
   } else {
     launch_complete();
   }
@@ -85,6 +86,8 @@ void Reducer::zero_absent(size_t bucket) {
 void Reducer::launch(size_t index) {
   const NoGradGuard no_grad;
   const Bucket& bucket = plan_.buckets[index];
+  const Span span(SpanKind::kRange, "bucket", index + 1,
+                  static_cast<int64_t>(bucket_bytes(bucket, planned_)));
   const GradientArena& arena = arenas_[static_cast<size_t>(bucket.arena)];
   const Device device = parameters_[bucket.parameters.front()].tensor.device();
   for (const Stream& stream : filling_[index].streams) {

@@ -81,7 +81,11 @@ void Reducer::learn_order(int root) {
 /// last such step.
 void Reducer::measure() {
   if (!is_measuring() || !last_backward_ || order_.empty()) return;
-  tuner_->end_step(times_.finish_called());
+  tuner_->begin_step(parameters_.size());
+  for (uint32_t i = 0; i < parameters_.size(); ++i) {
+    if (const auto at = times_.gradient_time(i)) tuner_->arrived(i, *at);
+  }
+  tuner_->end_step(times_.backward_ended());
   if (is_measuring()) return;
   choice_ = tuner_->choose(
       *group_, planned_, order_, options_.buckets, rows_sent(),

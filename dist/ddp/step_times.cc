@@ -8,7 +8,19 @@ namespace lockstep::dist {
 
 void StepTimes::step_begun(size_t buckets) {
   sent_.resize(buckets);
+  gradients_.clear();
   clock_.begin();
+}
+
+void StepTimes::gradient_ready(uint32_t parameter) {
+  if (gradients_.size() <= parameter) gradients_.resize(parameter + 1);
+  clock_.set(gradients_[parameter].ready);
+  gradients_[parameter].is_told = true;
+}
+
+std::optional<StepTimes::TimePoint> StepTimes::gradient_time(uint32_t parameter) const {
+  if (parameter >= gradients_.size() || !gradients_[parameter].is_told) return std::nullopt;
+  return clock_.time(gradients_[parameter].ready);
 }
 
 void StepTimes::bucket_ready(size_t bucket, int64_t bytes) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "dist/ddp/overlap.h"
@@ -26,6 +27,9 @@ class StepTimes {
 
   /// A step of so many buckets begins now.
   void step_begun(size_t buckets);
+  /// A gradient of a parameter is there now; of several in a step the last one counts. Only told in
+  /// steps in which nothing is sent while backward runs.
+  void gradient_ready(uint32_t parameter);
   /// The gradients of a bucket, and the buckets before it, are there now.
   void bucket_ready(size_t bucket, int64_t bytes);
   /// The reduction of a bucket is handed over now.
@@ -48,6 +52,8 @@ class StepTimes {
   TimePoint backward_ended() const { return clock_.time(backward_ended_); }
   /// Time at which `finish` was called, on the clock of this process.
   TimePoint finish_called() const { return backward_ended_.queued(); }
+  /// Time at which the parameter's gradient was there; nullopt if that was not told in this step.
+  std::optional<TimePoint> gradient_time(uint32_t parameter) const;
   /// How long communication that backward had not hidden held up the step, in seconds: how long
   /// `finish` waited, or, on a device with streams, by how much the last sum came after the end of
   /// backward.
@@ -64,10 +70,16 @@ class StepTimes {
     Work work;
   };
 
+  struct Gradient {
+    StepClock::Mark ready;
+    bool is_told = false;
+  };
+
   StepClock clock_;
   StepClock::Mark backward_ended_;
   double waited_seconds_ = 0;  ///< how long `finish` waited
   std::vector<Sent> sent_;
+  std::vector<Gradient> gradients_;  ///< by parameter; empty if none was told
 };
 
 }  // namespace lockstep::dist

@@ -94,13 +94,9 @@ std::string absent_lines(const StuckOperation& stuck) {
   LinesByRank lines;
   for (const AbsentRank& absent : stuck.absent) {
     std::string line = "never came to it; last of the group: ";
-    if (!absent.last) {
-      line += "none";
-    } else if (absent.last->state == State::kDone) {
-      line += fmt::format("{}, done {} before the log", described(*absent.last), kTime);
-    } else {
-      line += fmt::format("{}, {}", described(*absent.last), name(absent.last->state));
-    }
+    // It has ended: the group would stand at it otherwise.
+    line += absent.last ? fmt::format("{}, done {} before the log", described(*absent.last), kTime)
+                        : "none";
     line += "; now in: " + (absent.busy_with ? with_group(*absent.busy_with) : "no operation");
     lines.add(absent.rank, line, absent.seconds);
   }

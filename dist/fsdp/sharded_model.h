@@ -56,10 +56,10 @@ struct ShardOptions {
   /// the bytes on the way and while gathered; gathered matrices cannot be read otherwise. No effect
   /// with kShardOptimizer. Units whose vectors do not fit in one rank's part are gathered as they
   /// are.
-  std::optional<DType> gather_dtype;
+  std::optional<DType> gather_dtype = {};
   /// The dtype in which gradients are sent to the ranks that keep their sums; sums are added up in
   /// the parameters'. Not with tree_leaves.
-  std::optional<DType> reduce_dtype;
+  std::optional<DType> reduce_dtype = {};
   /// Keeps this rank's parts of parameters and of gradients in pinned memory of the host, so that
   /// the optimizer's state is there too and the optimizer runs there. Parts are copied to the
   /// device as units are gathered, and sums to the host as they are complete, beside computing. For
@@ -76,11 +76,11 @@ struct ShardOptions {
   /// way at once.
   bool uneven_passes = false;
   /// Parameters that are left as they are, without gradients of the model's.
-  std::vector<Tensor> ignored;
+  std::vector<Tensor> ignored = {};
   /// Gives parameters without memory their first values, the same on all ranks: one unit after the
   /// other, each whole for a moment, so that no rank ever holds the whole model. Where it is empty
   /// such parameters have to be filled through `runs` before the first forward.
-  FillParameter fill;
+  FillParameter fill = {};
 };
 
 /// Reductions that may be under way when the next begins: their arenas are memory of whole units.
@@ -294,6 +294,7 @@ class ShardedModel final : public GradientSync {
   void check_have_values() const;
   bool start_gather(uint32_t unit);
   void record(uint32_t unit);
+  bool is_last_of_forward(uint32_t unit) const;
   enum class Direction : int8_t { kNone, kForward, kBackward };
   void use(uint32_t unit, Direction ahead);
   void gather_ahead(uint32_t unit, Direction direction);
@@ -334,6 +335,7 @@ class ShardedModel final : public GradientSync {
 
   std::vector<uint32_t> order_;     ///< units in the order in which the last forward used them
   size_t position_ = 0;             ///< in order_, of the forward in progress
+  bool was_foreseen_ = false;       ///< the unit before position_ was there in the forward before
   std::vector<uint32_t> gathered_;  ///< units in the order of gathers since the last forward began
   std::function<void(std::span<const uint32_t>, const std::vector<Tensor>&)> on_reduced_;
   bool summoned_ = true;

@@ -157,7 +157,8 @@ void ShardedModel::pass_without_samples() {
 /// Notes that the forward in progress has come to `unit`.
 void ShardedModel::record(uint32_t unit) {
   if (position_ < order_.size() && order_[position_] != unit) order_.resize(position_);
-  if (position_ == order_.size()) order_.push_back(unit);
+  was_foreseen_ = position_ < order_.size();
+  if (!was_foreseen_) order_.push_back(unit);
   ++position_;
 }
 
@@ -184,7 +185,15 @@ void ShardedModel::after_forward(uint32_t unit, std::span<const Tensor> outputs)
   if (summoned_ || unit == kRoot || is_in_backward()) return;
   const bool gathers_again = options_.strategy == ShardStrategy::kFullShard ||
                              options_.strategy == ShardStrategy::kHybridShard;
-  if (!records || gathers_again) units_[unit]->values.release();
+  if (!records || (gathers_again && !is_last_of_forward(unit))) units_[unit]->values.release();
+}
+
+/// Whether backward comes to `unit` before all others, so that releasing it would only gather it
+/// again. The order is that of the forward before. Passes of ranks that have no samples gather what
+/// their last forward did, so all forwards must gather alike.
+bool ShardedModel::is_last_of_forward(uint32_t unit) const {
+  return was_foreseen_ && position_ == order_.size() && order_.back() == unit &&
+         !options_.uneven_passes;
 }
 
 void ShardedModel::use(uint32_t unit, Direction ahead) {

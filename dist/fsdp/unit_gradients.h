@@ -21,9 +21,9 @@ struct GradientSumOptions {
   /// As in ReducerOptions.
   bool average = false;
   /// The dtype in which gradients are sent, if another than the parameters'. Not with tree_leaves.
-  std::optional<DType> send_dtype;
+  std::optional<DType> send_dtype = {};
   /// Keeps the sums in pinned memory of the host, and copies them there on this stream.
-  std::optional<Stream> host_copies;
+  std::optional<Stream> host_copies = {};
 };
 
 /// The ranks that gradients are summed over. With replicas the ranks come in groups of equal size,

@@ -21,17 +21,17 @@ using FillParameter = std::function<void(const Tensor& parameter, const Tensor& 
 
 /// How a unit keeps and gathers its parameters.
 struct UnitValuesOptions {
-  TensorOptions tensors;  ///< dtype and device of the parameters
-  int rank = 0;           ///< of the ranks that keep different parts
+  TensorOptions tensors = {};  ///< dtype and device of the parameters
+  int rank = 0;                ///< of the ranks that keep different parts
   int ranks = 1;
   bool stays_whole = false;  ///< the arena is never freed, and the shard is part of it
   /// Keeps the shard in pinned memory of the host instead, and copies it to the device on this
   /// stream.
-  std::optional<Stream> host_copies;
+  std::optional<Stream> host_copies = {};
   /// The dtype in which matrices are gathered, as the casts that autocast takes
   /// (set_prepared_cast); without it all parameters are gathered as they are.
-  std::optional<DType> gather_dtype;
-  FillParameter fill;  ///< for parameters without memory; without it they get zeros
+  std::optional<DType> gather_dtype = {};
+  FillParameter fill = {};  ///< for parameters without memory; without it they get zeros
 };
 
 /// The values of the parameters of one unit: this rank's shard of their arena at all times, and the

@@ -20,7 +20,7 @@ namespace lockstep::dist {
 struct CollectiveOptions {
   /// Time after which it fails with a TimeoutError that names the awaited ranks; by default the
   /// group's timeout (10 minutes).
-  std::optional<std::chrono::milliseconds> timeout;
+  std::optional<std::chrono::milliseconds> timeout = {};
 };
 
 /// A group of ranks that communicate. Every rank calls the group's operations in the same order,
@@ -49,6 +49,9 @@ class ProcessGroup {
   const std::string& name() const noexcept { return name_; }
   /// "thread", "mpi" or "nccl".
   virtual const char* backend() const noexcept = 0;
+  /// Whether reductions add in rank order, so that no bit depends on how tensors are cut into
+  /// operations. NCCL's do not; tree reductions always do.
+  virtual bool adds_in_rank_order() const noexcept { return true; }
   /// Whether it communicates nothing and takes tensors on meta (dist/group/planning_group.h).
   virtual bool plans() const noexcept { return false; }
 

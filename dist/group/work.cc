@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "core/base/spans/span.h"
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "dist/group/work_state.h"
@@ -18,6 +19,8 @@ void WorkState::finish(std::exception_ptr failure) noexcept {
 
 void WorkState::wait_until_done() const noexcept {
   // Without polling: the communication thread may need this thread's core.
+  if (is_done()) return;
+  const Span span(SpanKind::kWait, kWaitForRanks);
   while (!is_done()) done.wait(0);
 }
 

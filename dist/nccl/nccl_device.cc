@@ -92,9 +92,9 @@ NcclDevice::NcclDevice(Device device) : device_(device) {
 
 NcclDevice::NcclDevice(Device device, std::string identity)
     : device_(device), identity_(std::move(identity)) {
-  (void)require_runtime(device);
   LS_CHECK(device.type != DeviceType::kCUDA, DeviceError,
            "[nccl] expected a device that is not the driver's to name, got {}.", to_string(device));
+  (void)require_runtime(device);
   description_ = fmt::format("{} of host {} ({})", identity_, host_name(), to_string(device));
 }
 

@@ -52,6 +52,7 @@ class Group final : public NcclGroup {
   ~Group() override;
 
   const char* backend() const noexcept override { return "nccl"; }
+  bool adds_in_rank_order() const noexcept override { return false; }
   std::unique_ptr<ProcessGroup> subgroup(std::vector<int> ranks, std::string name) override;
   std::optional<uint64_t> bytes_sent() const noexcept override { return std::nullopt; }
   void abort(const std::string& reason) noexcept override { job_.communicator->abort(reason); }
@@ -153,7 +154,6 @@ void Group::end() noexcept {
     messages_.finish(wait);
   }
   nccl_->abort();
-  (void)messages_.fail(std::make_exception_ptr(DistError("[nccl] the group has ended.")));
 }
 
 void Group::check_device(const Launch& launch) const {
@@ -312,7 +312,6 @@ Work Group::start_on_cpu(Launch launch) {
 
 Work Group::start_message(Launch launch) {
   NcclQueued queued = note(launch.operations, launch.timeout);
-  const std::vector<uint64_t> records = queued.records;
   auto work = std::make_shared<WorkState>();
   work->device = launch.device;
   work->tensors = std::move(launch.tensors);
@@ -330,13 +329,10 @@ std::unique_ptr<ProcessGroup> Group::subgroup(std::vector<int> ranks, std::strin
 
   const MutexLock guard(order_);
   check_usable();
-  std::vector<uint64_t> words{identity_.id, ++subgroups_};
-  Identity identity;
+  Identity identity{hash_words(std::array<uint64_t, 2>{identity_.id, ++subgroups_}), {}};
   for (const int each : ranks) {
     identity.ranks.push_back(identity_.ranks[static_cast<size_t>(each)]);
-    words.push_back(static_cast<uint64_t>(each));
   }
-  identity.id = hash_words(words);
   NcclCommunicator::Pointer nccl = job_.fail_job_on_error([&] {
     return nccl_->split(is_member ? 0 : nccl::kNoColor, static_cast<int>(own - ranks.begin()),
                         job_.options.config,
@@ -390,7 +386,8 @@ std::unique_ptr<NcclGroup> Group::shrink(std::vector<int> excluded,
     ended_ = true;
     watch_.stop();
     nccl_->abort();
-    (void)messages_.fail(std::make_exception_ptr(DistError("[nccl] the group has been shrunk.")));
+    const auto ended = std::make_exception_ptr(DistError("[nccl] the group has been shrunk."));
+    for (const NcclQueued& message : messages_.fail(ended)) message.work->finish(ended);
     std::vector<uint64_t> words{identity_.id};
     for (const int each : excluded) words.push_back(static_cast<uint64_t>(each));
     auto group =

@@ -14,7 +14,7 @@
 namespace lockstep::dist {
 
 struct NcclOptions {
-  NcclConfig config;
+  NcclConfig config = {};
   /// Timeout for all ranks to arrive, at the start and when a subgroup is made.
   std::chrono::milliseconds start_timeout = std::chrono::minutes(2);
   /// Largest size of one NCCL call in bytes.

@@ -11,9 +11,9 @@ namespace lockstep::dist {
 
 /// Identity of a rank, and address of its job's store.
 struct StoreOptions {
-  std::string address;  ///< server address, "host:port"
-  std::string job;      ///< as in StoreServerOptions
-  std::string secret;
+  std::string address = {};  ///< server address, "host:port"
+  std::string job = {};      ///< as in StoreServerOptions
+  std::string secret = {};
   int rank = 0;  ///< kAnyRank: the lowest that is free when it connects, but not the server's
   int world_size = 1;
   /// Whether the server's host may get its name later than this rank starts, as pods of Kubernetes

@@ -13,10 +13,10 @@ struct StoreServerOptions {
   /// beware that a machine's own name may resolve to its loopback (/etc/hosts).
   std::string address = "127.0.0.1:0";
   /// Name of the job: ranks of other jobs are refused.
-  std::string job;
+  std::string job = {};
   /// Secret of the job's ranks. It prevents accidental connections, but not an attacker who can
   /// read the network traffic.
-  std::string secret;
+  std::string secret = {};
   int world_size = 1;
   /// Rank that the server runs in; -1 for none, as in a launcher.
   int rank = 0;

@@ -152,7 +152,8 @@ class ShardedStep {
       gather_ahead(unit, next);
       wait_for(unit);
       compute(work_.units[unit].forward);
-      if (gathers_again()) is_here_[unit] = false;
+      // The last is kept for backward, which begins with it.
+      if (gathers_again() && unit + 1 < root_) is_here_[unit] = false;
     }
     compute(work_.root.forward);
   }

@@ -58,6 +58,22 @@ TEST(BucketPlan, AFirstSizeThatIsNotGivenIsNoLargerThanTheOthers) {
   EXPECT_EQ(or_usual({.first_bytes = 5000, .bytes = 1000}),
             (BucketLimits{.first_bytes = 5000, .bytes = 1000}));
   EXPECT_EQ(or_usual({}), kUsualLimits);
+  EXPECT_EQ(or_usual({}, DeviceType::kCUDA), kUsualGpuLimits);
+}
+
+TEST(BucketPlan, OnAGpuTheUsualLimitsMakeFewBucketsOfGpt2) {
+  std::vector<int64_t> sizes = {50257 * 768, 1024 * 768};
+  for (int layer = 0; layer < 12; ++layer) {
+    for (const int64_t each : {768, 768, 768 * 2304, 2304, 768 * 768, 768, 768, 768, 768 * 3072,
+                               3072, 3072 * 768, 768}) {
+      sizes.push_back(each);
+    }
+  }
+  sizes.insert(sizes.end(), {768, 768});
+  std::vector<PlannedParameter> parameters;
+  for (const int64_t each : sizes) parameters.push_back({.elements = each});
+  const auto order = reverse_order(parameters.size());
+  EXPECT_LE(plan_buckets(parameters, order, kUsualGpuLimits).buckets.size(), 20u);
 }
 
 TEST(BucketPlan, AParameterLargerThanTheLimitHasABucketOfItsOwn) {

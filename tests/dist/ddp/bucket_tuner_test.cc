@@ -125,17 +125,25 @@ TEST(Reducer, SizesThatAreGivenStay) {
   });
 }
 
-TEST(Reducer, OnADeviceWithStreamsSizesAreTheUsualOnes) {
+TEST(Reducer, OnADeviceWithStreamsSizesAreChosenFromItsTimes) {
   all_ranks(2, [](ProcessGroup& group) {
     const Device device(DeviceType::kHost, 0);
     const OwnedStream stream(device);
     const StreamGuard guard(stream.get());
     const LayeredNet net = large_net(device);
     Reducer reducer(net.parameters, &group);
-    for (int step = 0; step < 4; ++step) run_small_step(reducer, net, {0, 1});
-    EXPECT_FALSE(reducer.choice());
+    std::vector<float> sums;
+    for (int step = 0; step < 3; ++step) {
+      EXPECT_FALSE(reducer.choice());
+      run_small_step(reducer, net, {0, 1});
+      if (step == 0) sums = numbers(reducer.gradients());
+    }
+    ASSERT_TRUE(reducer.choice());
+    EXPECT_GT(reducer.choice()->link.latency + reducer.choice()->link.seconds(1), 0);
+    run_small_step(reducer, net, {0, 1});
     EXPECT_TRUE(reducer.is_settled());
-    EXPECT_EQ(reducer.plan().buckets.size(), 1u);
+    EXPECT_EQ(reducer.plan().buckets.size(), reducer.choice()->buckets);
+    EXPECT_EQ(numbers(reducer.gradients()), sums);
   });
 }
 

@@ -67,7 +67,7 @@ RC_GTEST_PROP(LinkCost, NothingIsNegativeWhateverWasMeasured, ()) {
 TEST(MeasureLink, SendsNoMoreThanAllowedAndTimesAll) {
   for (const int64_t most : {int64_t{1}, int64_t{1} << 20, int64_t{1} << 30}) {
     all_ranks(2, [&](ProcessGroup& group) {
-      const LinkTimes times = measure_link(group, 1, most, [&](const Tensor& sums) {
+      const LinkTimes times = measure_link(group, kCPU, 1, most, [&](const Tensor& sums) {
         EXPECT_EQ(sums.size(0), 1);
         return group.all_reduce(sums.select(0, 0));
       });

@@ -333,6 +333,36 @@ TEST(ShardedModel, ParametersAreGatheredAheadWithinALimit) {
   EXPECT_EQ(allocated_in_first_block(10 * kBlock) - next, 2 * 3 * kBlock);
 }
 
+TEST(ShardedModel, TheLastUnitOfForwardStaysForBackwardThatBeginsWithIt) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group);
+    const Tensor& last = net.blocks.back()->weight;
+    const auto is_here = [](const Tensor& weight) {
+      try {
+        return weight.data() != nullptr;
+      } catch (const DeviceError&) {
+        return false;
+      }
+    };
+    (void)net.loss(0);
+    EXPECT_FALSE(is_here(last)) << "nobody knows yet that it is the last";
+    sharded->begin_step();
+    sharded->begin_leaf();
+    const Tensor loss = net.loss(0);
+    EXPECT_TRUE(is_here(last));
+    EXPECT_FALSE(is_here(net.blocks[0]->weight));
+    loss.backward();
+    sharded->finish();
+    EXPECT_FALSE(is_here(last));
+    {
+      const NoGradGuard no_grad;
+      (void)net.loss(1);
+      EXPECT_FALSE(is_here(last)) << "no backward comes";
+    }
+  });
+}
+
 TEST(ShardedModel, GatherAndScatterMakeNoHiddenCopies) {
   all_ranks(2, [](ProcessGroup& group) {
     SmallNet net;

@@ -103,13 +103,14 @@ struct Layer : HookedModule {
 struct SmallNet : HookedModule {
   static constexpr int64_t kWidth = 64;
 
-  explicit SmallNet(int layers = 3)
+  explicit SmallNet(int layers = 3, Device device = kCPU)
       : HookedModule(""),
-        first(add_parameter("first", random_tensor({kWidth}, 1))),
-        last(add_parameter("last", random_tensor({kWidth}, 2))) {
+        first(add_parameter("first", random_tensor({kWidth}, 1).to(device))),
+        last(add_parameter("last", random_tensor({kWidth}, 2).to(device))) {
     for (int i = 0; i < layers; ++i) {
-      blocks.push_back(std::make_unique<Layer>(
-          "blocks." + std::to_string(i), random_tensor({kWidth, kWidth}, 10 + i), zeros({kWidth})));
+      blocks.push_back(std::make_unique<Layer>("blocks." + std::to_string(i),
+                                               random_tensor({kWidth, kWidth}, 10 + i).to(device),
+                                               zeros({kWidth}, {DType::kF32, device})));
       add_parameters_of(*blocks.back());
     }
   }
@@ -129,7 +130,9 @@ struct SmallNet : HookedModule {
         },
         x);
   }
-  Tensor loss(int sample) const { return sum(forward(random_tensor({1, kWidth}, 100 + sample))); }
+  Tensor loss(int sample) const {
+    return sum(forward(random_tensor({1, kWidth}, 100 + sample).to(first.device())));
+  }
 
   Tensor first;
   Tensor last;

@@ -10,13 +10,17 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <tuple>
 #include <vector>
 
 #include "core/base/error.h"
+#include "dist/rendezvous/host_addresses.h"
 #include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store_message.h"
 #include "tests/core/base/child_process.h"
 #include "tests/dist/ddp/ranks.h"
 #include "tests/dist/group/group_conformance.h"
@@ -205,6 +209,48 @@ TEST(TcpGroup, TwoRanksOfOneNumberAreRefused) {
   const auto errors =
       on_threads(3, [&](int rank) { (void)tcp_group(rendezvous(rank == 0 ? 0 : 1, 3, port)); });
   EXPECT_THAT(text_of(errors[1]) + text_of(errors[2]), HasSubstr("there is rank 1"));
+}
+
+/// Runs a sum on two ranks of a job whose rank 0 is at `host`.
+void expect_sum_at(const std::string& host) {
+  const uint16_t port = free_port();
+  expect_none(on_threads(2, [&](int rank) {
+    Rendezvous where = rendezvous(rank, 2, port);
+    where.address = to_string(Endpoint{host, port});
+    const auto group = tcp_group(where);
+    const Tensor tensor = cpu_ones(10);
+    group->all_reduce(tensor).wait();
+    EXPECT_EQ(tensor.data<float>()[9], 2) << host;
+  }));
+}
+
+TEST(TcpGroup, RanksMeetAtAnyNameOrAddressOfTheHost) {
+  expect_sum_at("localhost");
+  for (const std::string& address : host_addresses()) {
+    if (address.find('%') == std::string::npos) expect_sum_at(address);
+  }
+  Endpoint v6{"::1", 0};
+  try {
+    (void)listen_at(v6);
+  } catch (const BackendError&) {
+    return;  // a host without IPv6
+  }
+  expect_sum_at("::1");
+}
+
+TEST(TcpGroup, RanksWithoutANumberGetOneEach) {
+  const uint16_t port = free_port();
+  std::mutex lock;
+  std::set<int> ranks;
+  expect_none(on_threads(3, [&](int) {
+    const auto group = tcp_group(rendezvous(kAnyRank, 3, port));
+    const Tensor tensor = cpu_ones(10);
+    group->all_reduce(tensor).wait();
+    EXPECT_EQ(tensor.data<float>()[9], 3);
+    const std::lock_guard guard(lock);
+    ranks.insert(group->rank());
+  }));
+  EXPECT_EQ(ranks, (std::set<int>{0, 1, 2}));
 }
 
 TEST(TcpGroup, SixteenRanksStartWithinASecond) {

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/core/expect_error.h"
+
 namespace lockstep::dist {
 namespace {
 
@@ -111,6 +113,45 @@ TEST(Connection, AnEndComesAfterAllThatWasSent) {
   }
   EXPECT_FALSE(open);
   EXPECT_EQ(received, 100'000U);
+}
+
+TEST(Connection, TakesMessagesUpToItsLimitAndSaysWhatIsNone) {
+  auto [out, in] = narrow_pair();
+  Connection sender(std::move(out), kLargest);
+  // Kind, id, counts and the text's length are 16 bytes.
+  constexpr size_t kRest = 1 + 8 + 1 + 2 + 4;
+  Connection receiver(std::move(in), 100 + kRest);
+  std::string why;
+  sender.send({StoreMessage::Kind::kPost, 1, {}, {std::string(100, 'x')}});
+  ASSERT_TRUE(receiver.receive(why));
+  const auto whole = receiver.next();
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->texts[0].size(), 100u);
+  EXPECT_FALSE(receiver.next());
+  sender.send({StoreMessage::Kind::kPost, 2, {}, {std::string(101, 'x')}});
+  ASSERT_TRUE(receiver.receive(why));
+  expect_error<DistError>([&] { receiver.next(); },
+                          "[store] received what is no message of a store: its length would be "
+                          "117 bytes.");
+  receiver.set_largest_message(kLargest);
+  ASSERT_TRUE(receiver.receive(why));
+  EXPECT_EQ(receiver.next().value().id, 2u);
+}
+
+TEST(Connection, SaysHowItEnded) {
+  auto [out, in] = narrow_pair();
+  Connection receiver(std::move(in), kLargest);
+  const std::string no_message("\2\0\0\0ab", 6);
+  EXPECT_EQ(::send(out.get(), no_message.data(), no_message.size(), MSG_NOSIGNAL), 6);
+  out.reset();
+  std::string why;
+  EXPECT_TRUE(receiver.receive(why));
+  expect_error<DistError>([&] { receiver.next(); },
+                          "[store] received what is no message of a store, of 2 bytes.");
+  EXPECT_FALSE(receiver.receive(why));
+  EXPECT_EQ(why, "ended without leaving the job: its connection was closed");
+  receiver.send({StoreMessage::Kind::kLeave, 1, {}, {}});
+  EXPECT_EQ(receiver.unsent_bytes(), 0u) << "nobody would read it";
 }
 
 }  // namespace

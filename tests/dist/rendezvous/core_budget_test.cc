@@ -133,6 +133,16 @@ TEST(CoreList, RefusesWhatIsNone) {
   }
 }
 
+TEST(CoreList, RefusalsSayWhatIsWrong) {
+  expect_error<ConfigError>([] { (void)parse_core_list("4,a"); },
+                            "[cores] \"4,a\" is no list of cores: expected numbers below 65536 and "
+                            "ascending ranges, such as 0-3,8.");
+  expect_error<ConfigError>([] { (void)parse_core_list("1,3-2"); },
+                            "[cores] \"1,3-2\": the range 3-2 descends.");
+  EXPECT_EQ(parse_core_list("65535"), Cores{65535});
+  EXPECT_EQ(parse_core_list("4-4"), Cores{4});
+}
+
 RC_GTEST_PROP(CoreListProperty, WrittenOutReadsBackTheSame, ()) {
   const auto set = *rc::gen::container<std::set<int>>(rc::gen::inRange(0, 300));
   const Cores cores(set.begin(), set.end());

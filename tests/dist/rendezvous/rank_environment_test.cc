@@ -286,6 +286,81 @@ TEST(RankEnvironment, JobsAndTheirRestartsAreTold) {
             1);
 }
 
+TEST(RankEnvironment, EveryVariableOfASetIsRead) {
+  const RankEnvironment ours = environment({{"LOCKSTEP_RANK", "5"},
+                                            {"LOCKSTEP_WORLD_SIZE", "8"},
+                                            {"LOCKSTEP_LOCAL_RANK", "1"},
+                                            {"LOCKSTEP_LOCAL_WORLD_SIZE", "4"},
+                                            {"LOCKSTEP_NODE_RANK", "1"},
+                                            {"LOCKSTEP_NODE_COUNT", "2"},
+                                            {"LOCKSTEP_MASTER_ADDR", "alpha"}});
+  EXPECT_EQ(to_string(ours), "rank 5 of 8 (Lockstep's variables), local rank 1 of 4");
+  EXPECT_EQ(ours.node_rank, 1);
+  EXPECT_EQ(ours.node_count, 2);
+  EXPECT_EQ(ours.master_address, "alpha");
+  Variables slurm = kSlurm;
+  for (const char* name : {"SLURM_NTASKS", "SLURM_NNODES", "SLURM_STEP_TASKS_PER_NODE"}) {
+    slurm.erase(name);
+  }
+  const RankEnvironment step = environment(with(
+      slurm,
+      {{"SLURM_NPROCS", "8"}, {"SLURM_STEP_NUM_NODES", "2"}, {"SLURM_TASKS_PER_NODE", "3,5"}}));
+  EXPECT_EQ(to_string(step), "rank 5 of 8 (Slurm's variables), local rank 1 of 5");
+  EXPECT_EQ(step.node_count, 2);
+  EXPECT_EQ(step.master_address, "n01");
+}
+
+TEST(RankEnvironment, WithoutItsNodesNumberATaskKnowsTheirNumberWhereItIsTheSame) {
+  Variables slurm = kSlurm;
+  slurm.erase("SLURM_NODEID");
+  slurm.erase("SLURM_NNODES");
+  EXPECT_EQ(environment(slurm).local_size, std::nullopt) << "of two nodes";
+  slurm["SLURM_STEP_TASKS_PER_NODE"] = "8";
+  EXPECT_EQ(environment(slurm).local_size, 8);
+  slurm["SLURM_STEP_TASKS_PER_NODE"] = "4(x2)";
+  slurm["SLURM_NODEID"] = "2";
+  EXPECT_EQ(environment(slurm).local_size, std::nullopt) << "there is no third node";
+}
+
+TEST(RankEnvironment, RefusalsSayWhatIsWrong) {
+  const auto refused_given = [](const GivenRank& given, const std::string& text) {
+    expect_error<ConfigError>([&] { (void)environment({}, given); }, text);
+  };
+  refused_given({.local_rank = -1}, "[launch] --local-rank -1: expected 0 or more.");
+  refused_given({.local_size = -2}, "[launch] --local-size -2: expected 0 or more.");
+  refused_given({.rank = 1},
+                "[launch] --rank 1 is given without the number of ranks: expected --ranks, too.");
+  refused_given({.rank = 2, .size = 2},
+                "[launch] the command line: --rank=2 is not less than --ranks=2. Ranks count from "
+                "0.");
+  refused_given({.size = 0}, "[launch] --ranks=0: expected at least 1.");
+  refused_given({.master_port = 70000},
+                "[launch] --master-port=70000: expected a port from 1 to 65535.");
+  refused_given({.rank = 1, .size = 2, .local_rank = 2, .local_size = 2},
+                "[launch] the command line: --local-rank=2 is not less than --local-size=2.");
+  expect_refused(with(kTorch, {{"RANK", "x"}}),
+                 "RANK=\"x\" is set: expected a number, 0 or more. Unset it or mend it.");
+  expect_refused({{"RANK", "3"}},
+                 "torchrun's variables are incomplete: RANK=3 is set, but no number of ranks. Set "
+                 "or unset them all.");
+  expect_refused({{"WORLD_SIZE", "3"}}, "WORLD_SIZE=3 is set, but no rank. Set");
+  expect_refused(with(kTorch, {{"LOCAL_WORLD_SIZE", "9"}}),
+                 "torchrun's variables: LOCAL_WORLD_SIZE=9 is more than WORLD_SIZE=8.");
+  expect_refused(with(kOpenMpi, {{"RANK", "0"}, {"WORLD_SIZE", "8"}}),
+                 "RANK=0 and OMPI_COMM_WORLD_RANK=5 contradict each other: two launchers left "
+                 "their variables. Unset those that are not meant.");
+  EXPECT_EQ(environment(with(kTorch, {{"MASTER_PORT", "1"}})).master_port, 1);
+  EXPECT_EQ(environment(with(kTorch, {{"MASTER_PORT", "65535"}})).master_port, 65535);
+}
+
+TEST(RankEnvironment, AJobIsNamedByTheFirstThatNamesIt) {
+  EXPECT_EQ(environment({}).job_id, "");
+  EXPECT_EQ(environment({{"SLURM_JOB_ID", "7"}}).job_id, "7");
+  EXPECT_EQ(environment({{"SLURM_STEP_ID", "1"}}).job_id, "");
+  EXPECT_EQ(environment({{"TORCHELASTIC_RUN_ID", "t"}, {"PMIX_NAMESPACE", "p"}}).job_id, "t");
+  EXPECT_EQ(environment({{"TORCHELASTIC_RESTART_COUNT", "4"}}).restart_count, 4);
+}
+
 RC_GTEST_PROP(RankEnvironmentProperty, WhateverVariablesSayTheRankIsLessThanTheSizeOrItIsRefused,
               ()) {
   const auto value =

@@ -74,5 +74,27 @@ TEST(Rendezvous, LeavesTheNumberOpenThatNobodyHasTold) {
   EXPECT_TRUE(rendezvous_of(environment, "").host_may_come);
 }
 
+TEST(Rendezvous, NamesTheJobAndSaysHowToTellWhereRank0Is) {
+  RankEnvironment environment = rank_1_of_4();
+  environment.local_size = 4;
+  EXPECT_EQ(rendezvous_of(environment, "").job, "without a name");
+  environment.restart_count = 2;
+  EXPECT_EQ(rendezvous_of(environment, "").job, "without a name, restart 2");
+  environment.job_id = "77.0";
+  EXPECT_EQ(rendezvous_of(environment, "").job, "77.0, restart 2");
+  // FNV-1a of the id, modulo 15000.
+  uint32_t hash = 2166136261U;
+  for (const char c : std::string("77.0")) hash = (hash ^ static_cast<uint32_t>(c)) * 16777619U;
+  EXPECT_EQ(rendezvous_of(environment, "").address,
+            "127.0.0.1:" + std::to_string(15000 + hash % 15000));
+  environment.local_size = std::nullopt;
+  expect_error<ConfigError>(
+      [&] { (void)rendezvous_of(environment, ""); },
+      "[launch] rank 1 of 4 (torchrun's variables) does not know where rank 0 is: expected its "
+      "host, as ranks may be on several. Set LOCKSTEP_MASTER_ADDR (and LOCKSTEP_MASTER_PORT), or "
+      "MASTER_ADDR, or give --rendezvous HOST:PORT; for ranks of one host set "
+      "LOCKSTEP_LOCAL_WORLD_SIZE=4.");
+}
+
 }  // namespace
 }  // namespace lockstep::dist

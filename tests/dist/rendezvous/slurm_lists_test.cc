@@ -39,6 +39,49 @@ TEST(SlurmLists, NamesLongerThanTheNameServiceHasAreRefused) {
   }
 }
 
+/// Expects that the list is refused for `problem`.
+void expect_list_refused(const std::string& text, const std::string& problem) {
+  expect_error<ConfigError>([&] { (void)parse_node_list(text); },
+                            "[slurm] \"" + text + "\" is no list of nodes: " + problem + ".");
+}
+void expect_tasks_refused(const std::string& text, const std::string& problem) {
+  expect_error<ConfigError>(
+      [&] { (void)parse_tasks_per_node(text); },
+      "[slurm] \"" + text + "\" is no list of tasks per node: " + problem + ".");
+}
+
+TEST(SlurmLists, RefusalsSayWhatIsWrong) {
+  expect_list_refused("", "an empty name");
+  expect_list_refused("a,,b", "an empty name");
+  for (const char* text : {"n[", "n]", "n[1", "n[1-2]]"}) {
+    expect_list_refused(text, "brackets do not match");
+  }
+  for (const char* text : {"n[]", "n[3-1]", "n[a]", "n[1-]", "n[-1]"}) {
+    expect_list_refused(text, "numbers and ascending ranges expected in []");
+  }
+  expect_tasks_refused("4(x2", "a closing bracket is missing");
+  for (const char* text : {"", "x", "4(x)", "4(x0)", "-4", "4(2)", "1000001"}) {
+    expect_tasks_refused(text, "numbers expected, such as 4(x2),3");
+  }
+  // Of a long text the beginning is shown.
+  expect_error<ConfigError>([] { (void)parse_tasks_per_node(std::string(200, 'x')); },
+                            "[slurm] \"" + std::string(100, 'x') + "\" is no list of tasks");
+}
+
+TEST(SlurmLists, HaveAMillionElementsAtMost) {
+  EXPECT_EQ(parse_node_list("n[0-999999]").size(), 1'000'000u);
+  EXPECT_EQ(parse_node_list("a[0-999]b[0-999]").size(), 1'000'000u);
+  for (const char* text :
+       {"n[0-1000000]", "n[0-999999,5]", "n[5,0-999999]", "a,n[0-999999]", "a[0-1000]b[0-999]"}) {
+    expect_list_refused(text, "too many nodes");
+  }
+  EXPECT_EQ(parse_tasks_per_node("1000000(x1000000)").size(), 1'000'000u);
+  EXPECT_EQ(parse_tasks_per_node("1(x999999),2").back(), 2);
+  for (const char* text : {"1(x1000001)", "1,1(x1000000)"}) {
+    expect_tasks_refused(text, "too many nodes");
+  }
+}
+
 TEST(SlurmLists, MalformedTasksPerNodeAreRefused) {
   for (const char* text : {"", ",", "4,", "x", "4(x)", "4(x2", "4(x0)", "4(x-1)", "-4", "4(2)",
                            "4(x2)3", "4(x9999999)"}) {

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,6 +84,88 @@ TEST(Socket, WaitingEndsAtItsDeadline) {
   Endpoint endpoint{"127.0.0.1", 0};
   const Descriptor listener = listen_at(endpoint);
   EXPECT_FALSE(wait_for(listener, false, Clock::now() + milliseconds(20)));
+}
+
+TEST(Endpoint, ARefusalSaysWhatWasExpected) {
+  const auto refused = [](const std::string& text, const std::string& expected) {
+    expect_error<DistError>(
+        [&] { parse_endpoint(text); },
+        "[store] \"" + text + "\" is no address of a store: expected " + expected + ".");
+  };
+  for (const char* text : {"", "node1", ":1"}) {
+    refused(text, "HOST:PORT, as in node1:29500");
+  }
+  refused("::1:5", "brackets around an IPv6 address");
+  refused("[::1:5", "brackets around an IPv6 address");
+  refused("[]:5", "a host before the port");
+  for (const char* text : {"node1:", "node1:x", "node1:65536", "node1:-1", "node1:1x"}) {
+    refused(text, "a port between 0 and 65535");
+  }
+}
+
+int option_of(const Descriptor& socket, int level, int option) {
+  int value = -1;
+  socklen_t length = sizeof value;
+  EXPECT_EQ(::getsockopt(socket.get(), level, option, &value, &length), 0);
+  return value;
+}
+
+TEST(Socket, SendsAtOnceAndIsKeptAliveAsLongAsSilenceIsAllowed) {
+  Endpoint endpoint{"127.0.0.1", 0};
+  const Descriptor listener = listen_at(endpoint);
+  const Connected near = connect_to(endpoint, Clock::now() + milliseconds(5000));
+  ASSERT_TRUE(wait_for(listener, false, Clock::now() + milliseconds(5000)));
+  const Accepted far = accept_at(listener);
+  for (const Descriptor* socket : {&near.socket, &far.socket}) {
+    EXPECT_NE(option_of(*socket, IPPROTO_TCP, TCP_NODELAY), 0);
+    EXPECT_EQ(option_of(*socket, SOL_SOCKET, SO_KEEPALIVE), 0);
+  }
+  const auto probes = [&](milliseconds silence) {
+    keep_alive(near.socket, silence);
+    return option_of(near.socket, IPPROTO_TCP, TCP_KEEPCNT);
+  };
+  EXPECT_EQ(probes(milliseconds(5'000)), 4);
+  EXPECT_EQ(probes(milliseconds(5'001)), 5);
+  EXPECT_EQ(probes(milliseconds(1'000)), 1);
+  EXPECT_EQ(probes(milliseconds(1'000'000)), 100);
+  EXPECT_EQ(option_of(near.socket, IPPROTO_TCP, TCP_KEEPIDLE), 1);
+  EXPECT_EQ(option_of(near.socket, IPPROTO_TCP, TCP_KEEPINTVL), 1);
+  EXPECT_NE(option_of(near.socket, SOL_SOCKET, SO_KEEPALIVE), 0);
+  EXPECT_EQ(own_end_of(near.socket).host, "127.0.0.1");
+  EXPECT_EQ(to_string(own_end_of(near.socket)), far.from);
+}
+
+TEST(Socket, AHostIsThisOneIfItsAddressIs) {
+  EXPECT_TRUE(is_own_host("127.0.0.1"));
+  EXPECT_TRUE(is_own_host("localhost"));
+  EXPECT_FALSE(is_own_host("192.0.2.1"));
+}
+
+TEST(WakeUp, IsReadableUntilItIsCleared) {
+  WakeUp wake;
+  const auto is_readable = [&] {
+    pollfd entry{wake.fd(), POLLIN, 0};
+    return ::poll(&entry, 1, 0) == 1;
+  };
+  EXPECT_FALSE(is_readable());
+  wake.wake();
+  wake.wake();
+  EXPECT_TRUE(is_readable());
+  wake.clear();
+  EXPECT_FALSE(is_readable());
+  wake.clear();
+}
+
+TEST(PollMilliseconds, AreRoundedUpWithinTheirBounds) {
+  EXPECT_EQ(poll_milliseconds(Clock::now() - milliseconds(1), milliseconds(100)), 0);
+  EXPECT_EQ(poll_milliseconds(Clock::time_point(), milliseconds(100)), 0);
+  EXPECT_EQ(poll_milliseconds(Clock::now() + milliseconds(10'000), milliseconds(100)), 100);
+  EXPECT_EQ(poll_milliseconds(Clock::time_point::max(), milliseconds(100)), 100);
+  EXPECT_EQ(poll_milliseconds(Clock::now() + std::chrono::microseconds(1), milliseconds(100)) / 2,
+            0);
+  const int soon = poll_milliseconds(Clock::now() + milliseconds(5'000), milliseconds(10'000));
+  EXPECT_GT(soon, 1'000);
+  EXPECT_LE(soon, 5'000);
 }
 
 TEST(Descriptor, IsClosedInAForkedChildAndOpenHere) {

@@ -216,6 +216,167 @@ TEST(StoreTable, TimeoutsBelowZeroAndBeyondAllTimeAreBounded) {
   EXPECT_GT(*bench.table.next_deadline(), bench.now);
 }
 
+TEST(StoreTable, ATimeoutTellsTheLastFourThatWereRefused) {
+  Bench bench(1);
+  bench.come(0);
+  for (const char* text : {"a.", "b.", "c.", "d.", "e."}) bench.table.refused(text);
+  bench.ask(0, 1, Kind::kGet, {"k"}, {0});
+  bench.table.expire(bench.now);
+  EXPECT_EQ(bench.said(0, 1),
+            "timeout: [store] nobody set \"k\" within 0 s. Besides, b. And c. And d. And e.");
+}
+
+TEST(StoreTable, ATimeoutNamesEightKeysAndEightRanksAndCountsTheOthers) {
+  Bench bench(12);
+  for (int rank = 0; rank < 12; ++rank) bench.come(rank);
+  const auto keys = [](int count) {
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) names.push_back(std::string(1, static_cast<char>('a' + i)));
+    return names;
+  };
+  bench.ask(0, 1, Kind::kWait, keys(8), {0});
+  bench.ask(0, 2, Kind::kWait, keys(10), {0});
+  bench.table.expire(bench.now);
+  const std::string eight = R"("a", "b", "c", "d", "e", "f", "g", "h")";
+  EXPECT_EQ(bench.said(0, 1), "timeout: [store] nobody set " + eight + " within 0 s.");
+  EXPECT_EQ(bench.said(0, 2), "timeout: [store] nobody set " + eight + ", 2 more within 0 s.");
+
+  for (const int rank : {1, 3, 5}) bench.ask(rank, 3, Kind::kBarrier, {"b"}, {9000});
+  bench.ask(0, 3, Kind::kBarrier, {"b"}, {0});
+  bench.table.expire(bench.now);
+  std::string absent;
+  for (const int rank : {2, 4, 6, 7, 8, 9, 10, 11}) {
+    absent += " rank " + std::to_string(rank) + " (host host" + std::to_string(rank) + ", pid " +
+              std::to_string(100 + rank) + ") is connected but has not come" +
+              (rank < 11 ? "," : ".");
+  }
+  EXPECT_EQ(bench.said(0, 3),
+            "timeout: [store] barrier \"b\": 4 of 12 ranks came within 0 s." + absent);
+  bench.ask(1, 4, Kind::kBarrier, {"c"}, {0});
+  bench.table.expire(bench.now);
+  EXPECT_THAT(bench.said(1, 4), HasSubstr("has not come, 3 more so."));
+}
+
+TEST(StoreTable, WaitsEndInTheOrderOfTheirDeadlines) {
+  Bench bench(2);
+  bench.come(0);
+  bench.come(1);
+  const StoreTable::Time start = bench.now;
+  bench.ask(0, 1, Kind::kGet, {"k"}, {300});
+  bench.ask(0, 2, Kind::kGet, {"k"}, {100});
+  bench.ask(1, 1, Kind::kWait, {"k", "l"}, {200});
+  EXPECT_EQ(bench.table.next_deadline(), start + milliseconds(100));
+  bench.now += milliseconds(200);
+  bench.table.expire(bench.now);
+  EXPECT_THAT(bench.said(0, 2), HasSubstr("timeout: "));
+  EXPECT_THAT(bench.said(1, 1), HasSubstr("nobody set \"k\", \"l\" within"));
+  EXPECT_EQ(bench.table.next_deadline(), start + milliseconds(300));
+  // What has ended is not waited for any more.
+  bench.ask(1, 2, Kind::kSet, {"k", "v"});
+  EXPECT_EQ(bench.said(0, 1), "ok: v");
+  bench.ask(1, 3, Kind::kSet, {"l", "v"});
+  EXPECT_THAT(bench.said(1, 1), HasSubstr("timeout: "));
+  EXPECT_EQ(bench.table.next_deadline(), std::nullopt);
+}
+
+TEST(StoreTable, ARankThatLeavesWaitsForNothingAndOthersOfABarrierAreTold) {
+  Bench bench(2);
+  bench.come(0);
+  bench.come(1);
+  bench.ask(0, 1, Kind::kGet, {"k"}, {1000});
+  bench.ask(1, 1, Kind::kGet, {"k"}, {2000});
+  EXPECT_FALSE(bench.table.all_left());
+  bench.table.left(0);
+  EXPECT_EQ(bench.answer(0, 1), std::nullopt);
+  EXPECT_EQ(bench.table.next_deadline(), bench.now + milliseconds(2000));
+  EXPECT_EQ(bench.answer(1, 1), std::nullopt);
+  bench.ask(1, 2, Kind::kBarrier, {"b"}, {1000});
+  EXPECT_EQ(bench.said(1, 2),
+            "lost: [store] barrier \"b\" cannot be complete: rank 0 (host host0, pid 100) has left "
+            "the job.");
+  EXPECT_FALSE(bench.table.all_left());
+  bench.table.left(1);
+  EXPECT_TRUE(bench.table.all_left());
+}
+
+TEST(StoreTable, FreeRanksAreThoseThatNeverCame) {
+  Bench bench(3);
+  EXPECT_EQ(bench.table.free_rank(0), 1);
+  EXPECT_EQ(bench.table.free_rank(-1), 0);
+  bench.come(0);
+  bench.come(1);
+  bench.table.left(1);
+  EXPECT_EQ(bench.table.free_rank(-1), 2);
+  EXPECT_EQ(bench.table.free_rank(2), std::nullopt);
+  EXPECT_EQ(bench.table.describe(2), "rank 2");
+  EXPECT_EQ(bench.table.describe(1), "rank 1 (host host1, pid 101)");
+}
+
+TEST(StoreTable, ABarrierMayBeUsedAgainAndSeveralAtOnce) {
+  Bench bench(2);
+  bench.come(0);
+  bench.come(1);
+  for (uint64_t round = 0; round < 3; ++round) {
+    bench.ask(0, 10 * round, Kind::kBarrier, {"a"}, {1000});
+    bench.ask(0, 10 * round + 1, Kind::kBarrier, {"b"}, {1000});
+    bench.ask(1, 10 * round, Kind::kBarrier, {"b"}, {1000});
+    EXPECT_EQ(bench.said(0, 10 * round + 1), "ok: ");
+    EXPECT_EQ(bench.answer(0, 10 * round), std::nullopt);
+    bench.ask(1, 10 * round + 1, Kind::kBarrier, {"a"}, {1000});
+    EXPECT_EQ(bench.said(0, 10 * round), "ok: ");
+  }
+  EXPECT_EQ(bench.table.next_deadline(), std::nullopt);
+}
+
+TEST(StoreTable, ChecksSetsAndErasesWhatItIsTold) {
+  Bench bench(1);
+  bench.come(0);
+  bench.ask(0, 1, Kind::kSet, {"a", "1"});
+  bench.ask(0, 2, Kind::kCheck, {"a", "b"});
+  bench.ask(0, 3, Kind::kCheck, {"a"});
+  EXPECT_EQ(bench.said(0, 2), "ok: 0");
+  EXPECT_EQ(bench.said(0, 3), "ok: 1");
+  // Not even a sum of "" is a number; one that overflows leaves the value.
+  bench.ask(0, 4, Kind::kSet, {"empty", ""});
+  bench.ask(0, 5, Kind::kAdd, {"empty"}, {1});
+  EXPECT_EQ(bench.said(0, 5),
+            "error: [store] cannot add to key \"empty\": its value is no number.");
+  bench.ask(0, 6, Kind::kSet, {"big", std::to_string(INT64_MAX)});
+  bench.ask(0, 7, Kind::kAdd, {"big"}, {1});
+  EXPECT_EQ(bench.said(0, 7),
+            "error: [store] cannot add 1 to key \"big\": the sum is out of 64 bits.");
+  bench.ask(0, 8, Kind::kAdd, {"big"}, {-7});
+  EXPECT_EQ(bench.said(0, 8), "ok: " + std::to_string(INT64_MAX - 7));
+}
+
+TEST(StoreTable, EveryKindOfRequestHasItsForm) {
+  struct Form {
+    Kind kind;
+    size_t numbers;
+    size_t texts;
+  };
+  for (const Form& form :
+       {Form{Kind::kSet, 0, 2}, Form{Kind::kGet, 1, 1}, Form{Kind::kAdd, 1, 1},
+        Form{Kind::kBarrier, 1, 1}, Form{Kind::kCheck, 0, 1}, Form{Kind::kWait, 1, 1},
+        Form{Kind::kCompareSet, 0, 3}, Form{Kind::kErase, 0, 1}, Form{Kind::kJoin, 1, 0}}) {
+    Bench bench(1);
+    bench.come(0);
+    const auto is_understood = [&](uint64_t id, size_t numbers, size_t texts) {
+      bench.ask(0, id, form.kind, std::vector<std::string>(texts, "k"),
+                std::vector<int64_t>(numbers, 5));
+      return bench.said(0, id) != "error: [store] the server does not understand the request.";
+    };
+    EXPECT_TRUE(is_understood(1, form.numbers, form.texts)) << static_cast<int>(form.kind);
+    EXPECT_FALSE(is_understood(2, form.numbers + 1, form.texts)) << static_cast<int>(form.kind);
+    const bool has_any_number = form.kind == Kind::kCheck || form.kind == Kind::kWait;
+    EXPECT_EQ(is_understood(3, form.numbers, form.texts + 1), has_any_number)
+        << static_cast<int>(form.kind);
+    if (form.texts > 0) {
+      EXPECT_FALSE(is_understood(4, form.numbers, form.texts - 1)) << static_cast<int>(form.kind);
+    }
+  }
+}
+
 /// For any order of requests: values are those of a map, and each request is answered exactly when
 /// its condition holds.
 RC_GTEST_PROP(StoreTable, AgreesWithAMap, ()) {

@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/base/error.h"
+#include "dist/rendezvous/host_addresses.h"
 #include "dist/rendezvous/socket.h"
 #include "tests/dist/ddp/ranks.h"
 
@@ -81,6 +85,81 @@ TEST(TcpMesh, APeerThatCannotBeReachedIsNamedWithTheAddressesTried) {
     EXPECT_THAT(error.what(), HasSubstr("rank 0 is not reached at any address"));
     EXPECT_THAT(error.what(), HasSubstr("127.0.0.1:" + std::to_string(closed)));
   }
+}
+
+TEST(TcpMesh, TellsItsPortAndUnlessItIsLocalItsAddressesTheGivenOnesFirst) {
+  const auto lines_of = [](const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+  };
+  const TcpMesh local(0, kSecret, true);
+  EXPECT_EQ(lines_of(local.description({"10.0.0.1"})).size(), 1u);
+  EXPECT_GT(std::stoi(local.description({})), 0);
+  const TcpMesh open(0, kSecret, false);
+  const std::vector<std::string> hosts = host_addresses();
+  std::vector<std::string> expected{"10.0.0.1"};
+  expected.insert(expected.end(), hosts.begin(), hosts.end());
+  std::vector<std::string> lines = lines_of(open.description({"10.0.0.1"}));
+  EXPECT_EQ(std::vector<std::string>(lines.begin() + 1, lines.end()), expected);
+  if (hosts.empty()) return;
+  // One that is given and is the host's comes once.
+  lines = lines_of(open.description({hosts.back()}));
+  EXPECT_EQ(lines.size(), 1 + hosts.size());
+  EXPECT_EQ(lines[1], hosts.back());
+}
+
+TEST(TcpMesh, RanksOfAnyNumberReachEachOtherAndExchangeBytes) {
+  run_as_threads(4, [&](int rank, const AllGatherText& all_gather) {
+    std::vector<int> peers;
+    for (int peer = 0; peer < 4; ++peer) {
+      if (peer != rank) peers.push_back(peer);
+    }
+    const std::vector<bool> near(4, true);
+    const auto sockets = connect_mesh(rank, kSecret, {}, all_gather, peers, near, 10s);
+    for (const int peer : peers) {
+      const char own = static_cast<char>('a' + rank);
+      EXPECT_EQ(::send(sockets[static_cast<size_t>(peer)].get(), &own, 1, MSG_NOSIGNAL), 1);
+    }
+    for (const int peer : peers) {
+      const Descriptor& socket = sockets[static_cast<size_t>(peer)];
+      EXPECT_TRUE(wait_for(socket, false, Clock::now() + 10s));
+      char byte = 0;
+      EXPECT_EQ(::recv(socket.get(), &byte, 1, 0), 1);
+      EXPECT_EQ(byte, static_cast<char>('a' + peer));
+    }
+    (void)all_gather("the end");
+  });
+}
+
+TEST(TcpMesh, WhatAnswersInThePlaceOfARankIsTriedAgainUntilTheDeadline) {
+  Endpoint endpoint{"127.0.0.1", 0};
+  const Descriptor listener = listen_at(endpoint);
+  std::atomic<bool> over = false;
+  std::atomic<int> tries = 0;
+  std::thread other([&] {
+    while (!over) {
+      if (wait_for(listener, false, Clock::now() + 5ms) && accept_at(listener).socket) ++tries;
+    }
+  });
+  const std::string expected =
+      "[tcp] what answers at the address of rank 0 is not that rank. Look at what it does.";
+  std::string told;
+  // On a busy machine the deadline may pass elsewhere.
+  for (int i = 0; i < 50 && told != expected; ++i) {
+    TcpMesh mesh(1, kSecret, true);
+    try {
+      (void)mesh.connect({0}, {std::to_string(endpoint.port), ""}, {true, true},
+                         Clock::now() + 100ms);
+    } catch (const TimeoutError& error) {
+      told = error.what();
+    }
+  }
+  EXPECT_EQ(told, expected);
+  over = true;
+  other.join();
+  EXPECT_GT(tries, 1);
 }
 
 }  // namespace

@@ -110,5 +110,44 @@ TEST(CollectiveCost, CongestionTakesAPartWithEachDoublingOfPods) {
   EXPECT_DOUBLE_EQ(rate_between(cluster, all, false), cluster.between.bytes_per_second * 0.9 * 0.9);
 }
 
+TEST(CollectiveCost, IsThatOfItsFormula) {
+  Cluster cluster = cluster_with(Collectives::kDirect);
+  cluster.per_operation = 7e-6;
+  cluster.cpu_per_byte = 1e-9;
+  const GroupShape group{.hosts = 4, .ranks_per_host = 2, .sharing = 2};
+  const auto expect = [&](Collectives each, OpKind kind, double link, double latency) {
+    cluster.collectives = each;
+    const CollectiveCost cost = collective_cost(kind, kMB, group, cluster);
+    EXPECT_NEAR(cost.link, link + 7e-6, 1e-12);
+    EXPECT_NEAR(cost.latency, latency, 1e-12);
+    // Each rank sends seven eighths, twice in an all_reduce.
+    EXPECT_NEAR(cost.cpu, (kind == OpKind::kAllReduce ? 2 : 1) * 0.875e-3, 1e-12);
+  };
+  // Two groups share 10 GB/s between hosts: 0.2 ns a byte. Inside a byte takes 0.01 ns.
+  const double direct = 2 * 1e6 * 3 / 4 * 0.2e-9;
+  const double ring = 0.875e6 * 0.2e-9 + 3 * 5e-6 + 4 * 1e-6;
+  const double hierarchical = 0.5e6 * 0.01e-9 + 1e-6 + 0.75e6 * 0.2e-9 + 3 * 5e-6;
+  expect(Collectives::kDirect, OpKind::kAllGather, direct, 5e-6);
+  expect(Collectives::kDirect, OpKind::kAllReduce, 2 * direct, 10e-6);
+  expect(Collectives::kRing, OpKind::kReduceScatter, ring, 0);
+  expect(Collectives::kRingOrTree, OpKind::kReduceScatter, ring, 0);
+  expect(Collectives::kRing, OpKind::kAllReduce, 2 * ring, 0);
+  expect(Collectives::kHierarchical, OpKind::kAllGather, hierarchical, 0);
+  // The link inside hosts may be the slower one.
+  cluster.inside.bytes_per_second = 1e6;
+  expect(Collectives::kDirect, OpKind::kAllGather, 1e6 / 8 * 1e-6, 5e-6);
+  expect(Collectives::kRing, OpKind::kAllGather, 0.875e6 * 1e-6 + 19e-6, 0);
+}
+
+TEST(CollectiveCost, WithinAHostHasItsLatencyAndNoTree) {
+  const GroupShape host{.hosts = 1, .ranks_per_host = 8};
+  const Cluster direct = cluster_with(Collectives::kDirect);
+  EXPECT_DOUBLE_EQ(collective_cost(OpKind::kAllGather, 0, host, direct).seconds(), 1e-6);
+  // A tree over eight ranks of a host would be a chain of as many hops as the ring.
+  const Cluster best = cluster_with(Collectives::kRingOrTree);
+  EXPECT_DOUBLE_EQ(collective_cost(OpKind::kAllReduce, 8e6, host, best).seconds(),
+                   2 * (7e6 / 100e9 + 7e-6));
+}
+
 }  // namespace
 }  // namespace lockstep::dist

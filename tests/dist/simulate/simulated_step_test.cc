@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <utility>
@@ -169,7 +170,8 @@ TEST(SimulatedShards, SendTheBytesThatTheStrategyHas) {
   };
   const double unit = 4.0 * 3 / 4 * 4096 * 248;  // 123 + 123 + 1 blocks, padded for four ranks
   const double root = 4.0 * 3 / 4 * 4096 * 492;  // 489 blocks, padded
-  EXPECT_DOUBLE_EQ(bytes(ShardStrategy::kFullShard), 3 * 6 * unit + 2 * root);
+  // The last unit of forward is kept for backward.
+  EXPECT_DOUBLE_EQ(bytes(ShardStrategy::kFullShard), (3 * 6 - 1) * unit + 2 * root);
   EXPECT_DOUBLE_EQ(bytes(ShardStrategy::kShardGradOp), 2 * 6 * unit + 2 * root);
   EXPECT_DOUBLE_EQ(bytes(ShardStrategy::kShardOptimizer), 2 * 6 * unit + 2 * root);
 }
@@ -217,6 +219,52 @@ TEST(StepLimit, IsWhatShortensTheStepMost) {
   slow = cluster_of(2, 1);
   slow.cpu_per_byte = 1e-8;
   EXPECT_EQ(limit(slow), StepLimit::kProcessor);
+}
+
+TEST(StepLimit, HasANameForEach) {
+  EXPECT_STREQ(name(StepLimit::kComputation), "computation");
+  EXPECT_STREQ(name(StepLimit::kStragglers), "stragglers");
+  EXPECT_STREQ(name(StepLimit::kLinkInside), "link inside hosts");
+  EXPECT_STREQ(name(StepLimit::kLinkBetween), "link between hosts");
+  EXPECT_STREQ(name(StepLimit::kLatency), "latency");
+  EXPECT_STREQ(name(StepLimit::kProcessor), "CPU");
+}
+
+TEST(StepLimit, TakesAwayOneThingAtATime) {
+  Cluster cluster = cluster_of(4, 2);
+  cluster.cpu_per_byte = 1;
+  cluster.stragglers = {.deviation = 1};
+  std::vector<std::string> seen;
+  const StepLimit limit =
+      limit_of_step(work_of(1), cluster, [&](const StepWork& work, const Cluster& left) {
+        std::string gone;
+        if (work.seconds() == 0) gone += "work ";
+        if (left.stragglers.deviation == 0) gone += "stragglers ";
+        if (std::isinf(left.inside.bytes_per_second)) gone += "inside ";
+        if (std::isinf(left.between.bytes_per_second)) gone += "between ";
+        if (left.inside.latency == 0) gone += "latency ";
+        EXPECT_EQ(left.inside.latency == 0, left.between.latency == 0);
+        EXPECT_EQ(left.inside.latency == 0, left.per_operation == 0);
+        if (left.cpu_per_byte == 0) gone += "CPU ";
+        seen.push_back(gone);
+        return 1.0;
+      });
+  EXPECT_EQ(seen, (std::vector<std::string>{"work ", "stragglers ", "inside ", "between ",
+                                            "latency ", "CPU "}));
+  EXPECT_EQ(limit, StepLimit::kComputation) << "the first of equal ones";
+}
+
+TEST(SimulatedCopies, AreComputationStragglingAndWhatIsExposed) {
+  const StepWork work = work_of(2);
+  Cluster cluster = cluster_of(1, 2);
+  cluster.stragglers = {.slow_hosts = 1, .slow_factor = 3};
+  const SimulatedStep step = simulate_copies(work, cluster);
+  EXPECT_DOUBLE_EQ(step.compute, work.seconds());
+  EXPECT_DOUBLE_EQ(step.straggling, 2 * (work.forward() + work.backward()));
+  EXPECT_DOUBLE_EQ(step.exposed, step.seconds - step.compute - step.straggling);
+  // Each of two ranks sends all gradients' blocks: 123 + 123 + 1 of each layer, 489 of the root.
+  EXPECT_DOUBLE_EQ(step.sent_bytes, 4.0 * 4096 * (2 * 247 + 489));
+  EXPECT_GT(step.buckets.bytes, 0);
 }
 
 }  // namespace

@@ -9,13 +9,17 @@
 #include <chrono>
 #include <csignal>
 #include <deque>
+#include <memory>
 #include <random>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
 #include "tests/core/base/child_process.h"
+#include "tests/core/expect_error.h"
 #include "tests/dist/ddp/ranks.h"
 #include "tests/dist/transport/messages.h"
 
@@ -413,6 +417,103 @@ TEST(ShmTransport, AForkedChildThatEndsIsNoRankThatLeaves) {
     return well;
   });
   EXPECT_THAT(statuses, testing::Each(0));
+}
+
+TEST(ShmTransport, RingsAreAMebibyteUnlessAskedForOtherwise) {
+  for (const size_t asked : {size_t{0}, size_t{16} << 10}) {
+    run_as_threads(2, [&](int rank, const AllGatherText& all_gather) {
+      const ShmTransport transport(rank, 2, all_gather, {.ring_bytes = asked, .names = {}});
+      EXPECT_EQ(transport.segment_bytes(), (asked == 0 ? size_t{1} << 20 : asked) / 8);
+      EXPECT_EQ(transport.window(), 16);
+    });
+  }
+  const auto alone = [](const std::string& text) { return std::vector{text}; };
+  for (const size_t asked : {size_t{8} << 10, size_t{24} << 10}) {
+    expect_error<BackendError>(
+        [&] { const ShmTransport transport(0, 1, alone, {.ring_bytes = asked, .names = {}}); },
+        "[shm transport] a ring of " + std::to_string(asked) +
+            " bytes: expected a power of two of at least 16384.");
+  }
+}
+
+TEST(ShmTransport, ARankThatWaitsForAMessageLooksAfterItsPeersAndAnIdleOneSleepsOn) {
+  run_as_threads(2, [](int rank, const AllGatherText& all_gather) {
+    ShmTransport transport(rank, 2, all_gather, small_rings());
+    auto start = Clock::now();
+    transport.sleep(250ms);
+    EXPECT_GE(Clock::now() - start, 240ms);
+    std::byte byte{};
+    Message message;
+    transport.receive(1 - rank, 1, &byte, 1, message);
+    start = Clock::now();
+    transport.sleep(20s);
+    EXPECT_LT(Clock::now() - start, 10s);
+    EXPECT_GE(Clock::now() - start, 90ms);
+    transport.cancel(message);
+    EXPECT_EQ(message.state, Message::State::kIdle);
+    all_gather("the end");
+  });
+}
+
+TEST(ShmTransport, APeerThatLeavesIsNoticedWithoutASleep) {
+  run_as_threads(2, [](int rank, const AllGatherText& all_gather) {
+    auto transport = std::make_unique<ShmTransport>(rank, 2, all_gather, small_rings());
+    if (rank == 0) transport.reset();
+    all_gather("left");
+    if (rank == 0) return;
+    std::byte byte{};
+    Message message;
+    transport->receive(0, 1, &byte, 1, message);
+    const auto deadline = Clock::now() + 10s;
+    while (message.state == Message::State::kPending && Clock::now() < deadline) {
+      transport->progress();
+    }
+    EXPECT_THAT(message.error, HasSubstr(") has left"));
+  });
+}
+
+/// Errors of two ranks, of which rank 1 sees word `index` of rank 0's description as `word`.
+std::vector<std::string> start_errors(size_t index, const std::string& word) {
+  std::vector<std::string> errors(2);
+  run_as_threads(2, [&](int rank, const AllGatherText& all_gather) {
+    bool is_first = true;
+    const auto gather = [&](const std::string& text) {
+      std::vector<std::string> texts = all_gather(text);
+      if (!std::exchange(is_first, false) || rank == 0) return texts;
+      std::istringstream words(texts[0]);
+      texts[0].clear();
+      size_t at = 0;
+      for (std::string each; words >> each; ++at) {
+        texts[0] += (at == 0 ? "" : " ") + (at == index ? word : each);
+      }
+      return texts;
+    };
+    try {
+      const ShmTransport transport(rank, 2, gather, small_rings());
+    } catch (const DistError& error) {
+      errors[static_cast<size_t>(rank)] = error.what();
+    }
+  });
+  return errors;
+}
+
+TEST(ShmTransport, WhatOneRankCannotOpenIsToldOnAll) {
+  const auto expect = [](size_t index, const std::string& word, const std::string& text) {
+    const std::vector<std::string> errors = start_errors(index, word);
+    EXPECT_THAT(errors[1], HasSubstr(text));
+    EXPECT_EQ(errors[0], "[shm transport] another process of this machine failed: " + errors[1]);
+  };
+  const std::string pid = std::to_string(getpid());
+  expect(3, "many", "describes no memory.");
+  expect(2, "99999",
+         "[shm transport] cannot open /proc/" + pid +
+             "/fd/99999: No such file or directory. Raise `ulimit -n`.");
+  expect(3, "32768",
+         "[shm transport] rings of 16384 bytes here, of 32768 bytes on rank 0: expected the same.");
+  expect(5, "7",
+         "[shm transport] process " + pid +
+             " holds other memory than it told of: it may be another process, of another "
+             "container. Set LOCKSTEP_SHM=0 to do without shared memory.");
 }
 
 }  // namespace

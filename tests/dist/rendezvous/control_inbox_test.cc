@@ -1,0 +1,69 @@
+// Requirements shared with JobControl are in job_control_test.cc.
+
+#include "dist/rendezvous/control_inbox.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+
+namespace lockstep::dist {
+namespace {
+
+/// Records the first letters of messages until `last` has come.
+class Letters {
+ public:
+  JobControl::Listener listener() {
+    return {.on_message =
+                [this](int, const std::string& message) {
+                  const std::lock_guard lock(mutex_);
+                  letters_ += message[0];
+                  changed_.notify_all();
+                },
+            .on_failure = nullptr};
+  }
+  std::string until(char last) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(10),
+                                  [&] { return letters_.find(last) != std::string::npos; }));
+    return letters_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string letters_;
+};
+
+TEST(ControlInbox, KeepsUpToAMebibyteForAListenerThatIsNotThereYet) {
+  ControlInbox inbox;
+  constexpr size_t kQuarter = 256 << 10;
+  // With a byte more for each, four are more than a mebibyte: the fifth is dropped.
+  for (const char c : {'a', 'b', 'c', 'd', 'e'}) inbox.deliver(0, std::string(kQuarter, c));
+  Letters first;
+  inbox.listen(first.listener());
+  EXPECT_EQ(first.until('d'), "abcd");
+  inbox.stop_listening();
+  for (const char c : {'f', 'g', 'h', 'i', 'j'}) inbox.deliver(0, std::string(kQuarter, c));
+  Letters second;
+  inbox.listen(second.listener());
+  EXPECT_EQ(second.until('i'), "fghi");
+  inbox.deliver(0, "k");
+  EXPECT_EQ(second.until('k'), "fghik");
+  EXPECT_EQ(first.until('d'), "abcd");
+}
+
+TEST(ControlInbox, KeepsTheFirstFailure) {
+  ControlInbox inbox;
+  EXPECT_FALSE(inbox.failure());
+  inbox.fail({2, "first"});
+  inbox.fail({1, "second"});
+  EXPECT_EQ(inbox.failure()->rank, 2);
+  EXPECT_EQ(inbox.failure()->text, "first");
+  inbox.stop_listening();  // without a listener before
+}
+
+}  // namespace
+}  // namespace lockstep::dist
