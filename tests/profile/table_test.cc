@@ -1,0 +1,94 @@
+#include "profile/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "core/base/error.h"
+#include "tests/core/expect_error.h"
+#include "tests/profile/made_up_profile.h"
+
+namespace lockstep::profile {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// 72 bytes take 0.9 us, 6 operations 6 ns.
+constexpr MachinePeaks kPeaks{.f32_flops = 1e9, .bf16_flops = 2e9, .bytes_per_second = 80e6};
+
+std::vector<std::string> names(const std::vector<TableRow>& rows) {
+  std::vector<std::string> all;
+  for (const TableRow& row : rows) all.push_back(row.name);
+  return all;
+}
+
+TEST(Table, AddsCallsOfOneNameAndTellsSelfFromTotal) {
+  Profile profile = made_up_profile();
+  profile.spans.push_back(profile.spans[1]);
+  const std::vector<TableRow> rows = rows_of(profile, kPeaks, {});
+  EXPECT_THAT(names(rows), ElementsAre("step", "add.Tensor", "augment", "AddBackward0"));
+  EXPECT_EQ(rows[0].self_ns, 6'750);
+  EXPECT_EQ(rows[0].total_ns, 10'000);
+  EXPECT_EQ(rows[1].calls, 2);
+  EXPECT_EQ(rows[1].total_ns, 4'500);
+  EXPECT_EQ(rows[1].flops, 12);
+}
+
+TEST(Table, ShareOfPeakIsTheLongerOfArithmeticAndMemory) {
+  const std::vector<TableRow> rows = rows_of(made_up_profile(), kPeaks, {});
+  EXPECT_NEAR(rows[1].share_of_peak(), 0.9 / 2.25, 1e-9);
+  EXPECT_EQ(rows[2].share_of_peak(), 0);
+}
+
+TEST(Table, TimeInsideACallOfTheSameNameCountsOnceInTotal) {
+  Profile profile = made_up_profile();
+  profile.spans[2].name = "add.Tensor";
+  profile.spans[2].kind = SpanKind::kOperator;
+  profile.spans[2].parent = 1;
+  const std::vector<TableRow> rows = rows_of(profile, kPeaks, {});
+  EXPECT_EQ(rows[1].calls, 2);
+  EXPECT_EQ(rows[1].total_ns, 2'250);
+}
+
+TEST(Table, GroupsByShapesAndModules) {
+  EXPECT_EQ(rows_of(made_up_profile(), kPeaks, {.group = GroupBy::kShapes})[1].group,
+            "[2,3] (0 tensors)");
+  EXPECT_EQ(rows_of(made_up_profile(), kPeaks, {.group = GroupBy::kModule})[1].group, "h.0");
+}
+
+TEST(Table, SortsByAnyColumn) {
+  const Profile profile = made_up_profile();
+  EXPECT_THAT(names(rows_of(profile, kPeaks, {.sort = SortBy::kName})),
+              ElementsAre("AddBackward0", "add.Tensor", "augment", "step"));
+  EXPECT_THAT(names(rows_of(profile, kPeaks, {.sort = SortBy::kBytes})),
+              ElementsAre("add.Tensor", "AddBackward0", "augment", "step"));
+  EXPECT_EQ(parse_sort("total"), SortBy::kTotal);
+  expect_error<ConfigError>([] { (void)parse_sort("colour"); }, "expected one of self, total");
+}
+
+TEST(Table, ShowsTheTopAndAddsUpTheRest) {
+  const std::string text = table_text(made_up_profile(), kPeaks, {.top = 2});
+  EXPECT_THAT(text, HasSubstr("1 steps of 0.01 ms, rank 1"));
+  EXPECT_THAT(text, HasSubstr("add.Tensor"));
+  EXPECT_THAT(text, Not(HasSubstr("augment")));
+  EXPECT_THAT(text, HasSubstr("(2 more)"));
+  EXPECT_THAT(text, HasSubstr("3 spans did not fit"));
+}
+
+TEST(Table, TellsProgramsAllRows) {
+  std::istringstream lines(table_json(made_up_profile(), kPeaks, {.top = 1}));
+  std::vector<nlohmann::json> rows;
+  for (std::string line; std::getline(lines, line);) rows.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[1]["name"], "add.Tensor");
+  EXPECT_EQ(rows[1]["phase"], "forward");
+  EXPECT_EQ(rows[1]["self_ms"], 0.00225);
+}
+
+}  // namespace
+}  // namespace lockstep::profile
