@@ -53,11 +53,21 @@ void check_source(const DataConfig& data, const Architecture& model, const Origi
                          source, model.path()));
 }
 
+/// checkpoint_every is about the blocks of BLOCK.
+void check_recompute(const ModelConfig& model, const Origins& origins) {
+  if (model.recompute() == ModelConfig::BLOCK || model.checkpoint_every() == 0) return;
+  fail(origins, "model.checkpoint_every",
+       fmt::format("model.checkpoint_every is {}, which goes with model.recompute: BLOCK only: got "
+                   "{}. Set it to 0, or recompute to BLOCK.",
+                   model.checkpoint_every(), ModelConfig::Recompute_Name(model.recompute())));
+}
+
 }  // namespace
 
 void check_model(const RunConfig& config, const Origins& origins) {
   const Architecture& architecture = architecture_of(config.model());
   if (architecture.check != nullptr) architecture.check(config.model(), origins);
+  check_recompute(config.model(), origins);
   check_source(config.data(), architecture, origins);
   if (!architecture.is_language_model()) return;
   check_vocabulary(config.data(), architecture.path(), architecture.vocabulary(config.model()),

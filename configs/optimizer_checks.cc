@@ -28,6 +28,20 @@ std::string reason_to_wait(const RunConfig& config) {
         "{}. Set it to STOP",
         TrainConfig::NonFinite_Name(config.train().non_finite()));
   }
+  using Spike = LossSpikeConfig;
+  const Spike::Action spike = config.train().loss_spike().action();
+  if (spike == Spike::SKIP || spike == Spike::ROLLBACK) {
+    return fmt::format(
+        "the update of a spike cannot be taken back: expected train.loss_spike.action: KEEP or "
+        "NOTE, got {}. Choose one of them",
+        Spike::Action_Name(spike));
+  }
+  if (config.audit().every_steps() > 0) {
+    return fmt::format(
+        "the update of a step that an audit finds wrong cannot be taken back: expected "
+        "audit.every_steps: 0, got {}. Set it to 0",
+        config.audit().every_steps());
+  }
   if (config.reproducibility() == BITWISE) {
     return "a step that is not finite would leave other weights than the step before: expected "
            "reproducibility: ORDINARY, got BITWISE. Choose ORDINARY";

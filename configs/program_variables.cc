@@ -93,6 +93,10 @@ const std::vector<ProgramVariable>& program_variables() {
       {"LOCKSTEP_STREAM_SANITIZER",
        "1: report uses of memory that no event orders; stacks: say where", "0, 1 or stacks",
        sanitizer},
+      {"LOCKSTEP_SUPERVISED",
+       "1: who started the ranks tells the first failure from those that follow from it, so that "
+       "they end at once; set by `lockstep launch`",
+       "0 or 1", flag},
       {"LOCKSTEP_TRANSPORT",
        "mpi or tcp: what connects ranks; unset, MPI where its launcher has started them",
        "mpi or tcp", nullptr},

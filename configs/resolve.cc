@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "configs/architectures.h"
+#include "configs/bit_flip.h"
 #include "configs/field.h"
 #include "configs/list_value.h"
 #include "configs/load.h"
@@ -154,6 +155,7 @@ void derive(RunConfig& config, Origins& origins) {
     derive(config, path, value, origins);
   };
   derived("name", name_from(origins[""]));
+  derived("model.recompute", config.model().checkpoint_every() > 0 ? "BLOCK" : "NONE");
   const Architecture& architecture = architecture_of(config.model());
   if (architecture.defaults != nullptr) {
     for (const auto& [field, value] : architecture.defaults(config.model())) {
@@ -168,6 +170,7 @@ void derive(RunConfig& config, Origins& origins) {
   }
   derived("train.micro_batch_size", fmt::format("{}", train.batch_size()));
   derived("schedule.decay_steps", fmt::format("{}", train.steps()));
+  derived("schedule.cooldown_steps", fmt::format("{}", config.schedule().decay_steps() / 5));
   for (const auto& [field, value] : memory_fields(allocator_options_from_environment())) {
     derived("memory." + field, value);
   }
@@ -236,6 +239,11 @@ bool names_a_device(std::string_view text) {
 }
 
 void check_parallel(const RunConfig& config, const Origins& origins) {
+  if (config.audit().every_steps() > 0 && config.parallel().sync_batch_norm()) {
+    fail(origins, "audit.every_steps",
+         "audit.every_steps does not go with parallel.sync_batch_norm: no rank alone can compute a "
+         "micro-batch again that all ranks normalise together. Leave one of them out.");
+  }
   if (config.reproducibility() == BITWISE && config.parallel().sync_batch_norm()) {
     fail(origins, "parallel.sync_batch_norm",
          "parallel.sync_batch_norm does not go with reproducibility: BITWISE: the samples that are "
@@ -335,6 +343,7 @@ void resolve(RunConfig& config, Origins& origins) {
   check_parallel(config, origins);
   check_communication_hook(config, origins);
   check_memory(config.memory(), origins);
+  check_flip(config, origins);
   check_texts(config, origins);
   kept.insert({"", origins[""]});
   origins = std::move(kept);

@@ -46,6 +46,25 @@ std::unique_ptr<SampleSource> build_samples(const config::RunConfig& config,
   return std::make_unique<TableData>(from.path(), options);
 }
 
+/// Whether linear_gelu gives the gelu of what it stores, as kernels of the cpu do.
+bool computes_gelu_alone(DeviceType type) {
+  return type == DeviceType::kCPU || type == DeviceType::kHost;
+}
+
+nn::RecomputeOptions recompute_of(const config::RunConfig& config) {
+  const config::ModelConfig& model = config.model();
+  switch (model.recompute()) {
+    case config::ModelConfig::CHEAP:
+      return {.what = nn::Recompute::kCheap,
+              .gelu = computes_gelu_alone(parse_device(config.device()).type)};
+    case config::ModelConfig::BLOCK:
+      return {.what = nn::Recompute::kBlock,
+              .blocks = std::max<int64_t>(1, model.checkpoint_every())};
+    default:
+      return {};
+  }
+}
+
 AdamWOptions adamw_options(const config::AdamW& from, double weight_decay) {
   return {from.beta1(), from.beta2(), from.epsilon(), weight_decay};
 }
@@ -86,7 +105,7 @@ std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config) 
   seed_weights(config);
   const config::ModelConfig& model = config.model();
   std::unique_ptr<nn::LanguageModel> built = make_language_model(model);
-  built->set_checkpoint_every(model.checkpoint_every());
+  built->set_recompute(recompute_of(config));
   if (!model.weights().empty()) load_weights(*built, model.weights());
   return built;
 }
@@ -96,7 +115,7 @@ std::unique_ptr<nn::Classifier> build_classifier(const config::RunConfig& config
   seed_weights(config);
   const config::ModelConfig& model = config.model();
   std::unique_ptr<nn::Classifier> built = make_classifier(model);
-  built->set_checkpoint_every(model.checkpoint_every());
+  built->set_recompute(recompute_of(config));
   if (!model.weights().empty()) load_weights(*built, model.weights());
   return built;
 }
@@ -164,12 +183,14 @@ std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
 LearningRateSchedule build_schedule(const config::RunConfig& config) {
   const config::ScheduleConfig& from = config.schedule();
   LearningRateSchedule schedule;
-  schedule.kind = from.kind() == config::ScheduleConfig::CONSTANT
-                      ? LearningRateSchedule::Kind::kConstant
-                      : LearningRateSchedule::Kind::kCosine;
+  using Kind = LearningRateSchedule::Kind;
+  if (from.kind() == config::ScheduleConfig::CONSTANT) schedule.kind = Kind::kConstant;
+  if (from.kind() == config::ScheduleConfig::LINEAR) schedule.kind = Kind::kLinear;
+  if (from.kind() == config::ScheduleConfig::WSD) schedule.kind = Kind::kWsd;
   schedule.peak = config.optimizer().learning_rate();
   schedule.warmup_steps = from.warmup_steps();
   schedule.decay_steps = from.decay_steps();
+  schedule.cooldown_steps = from.cooldown_steps();
   schedule.minimum_ratio = from.min_learning_rate_ratio();
   return schedule;
 }

@@ -113,9 +113,10 @@ std::unique_ptr<TokenSource> build_text(const DataConfig& data, const DataReques
       tokenize(documents, held_out, *tokenizer, TokenCache(from.cache_dir()));
   std::vector<TokenPart> held_out_parts;
   if (text.held_out().size() > 1) held_out_parts.push_back({from.path(), text.held_out()});
-  return std::make_unique<TokenData>(std::vector<TokenPart>{{from.path(), text.training()}},
-                                     std::move(held_out_parts),
-                                     options_for(data, request, tokenizer));
+  return std::make_unique<TokenData>(
+      std::vector<TokenPart>{
+          {from.path(), text.training(), std::make_shared<const Documents>(documents)}},
+      std::move(held_out_parts), options_for(data, request, tokenizer));
 }
 
 std::vector<TokenPart> open_shards(const std::string& pattern, ShardFormat format) {

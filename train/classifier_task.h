@@ -20,6 +20,9 @@ class ClassifierTask final : public Task {
 
   nn::Classifier& model() override { return *model_; }
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override;
+  std::vector<SampleOrigin> origins(int64_t batch, int64_t count) const override {
+    return source_->origins(batch, count);
+  }
   /// Always 0: samples are in memory, so no step waits for them.
   double data_wait_ms() const override { return 0; }
   bool holds_out() const override { return source_->held_out_samples() > 0; }

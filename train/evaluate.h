@@ -54,7 +54,7 @@ std::optional<BatchScore> sum_of_batches(int64_t batches, const HeldOutPart& par
 struct EvaluationOptions {
   int64_t length = 0;  ///< tokens of a window
   int64_t rows = 1;    ///< windows per batch
-  HeldOutPart part;
+  HeldOutPart part = {};
 };
 
 /// Runs `model` over the held-out windows in evaluation mode, without recording a graph. Losses are

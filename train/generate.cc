@@ -73,7 +73,7 @@ void check_logits(nn::LanguageModel& model, const float* logits, std::span<const
       tokens.last(std::min(tokens.size(), static_cast<size_t>(model.context_length())));
   const std::string origin = origin_of_non_finite(model, [&] {
     const std::vector<int64_t> fed(window.begin(), window.end());
-    model.forward(tensor_from<int64_t>(fed, {1, std::ssize(fed)}).to(model.device()));
+    (void)model.forward(tensor_from<int64_t>(fed, {1, std::ssize(fed)}).to(model.device()));
   });
   throw NonFiniteError(fmt::format(
       "[generate] no token can be drawn after {} tokens: expected finite logits, got {} "

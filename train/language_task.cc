@@ -52,11 +52,14 @@ int64_t LanguageTask::fill(int64_t batch, int64_t first, const Tensor& input_ten
 }
 
 SummedLoss LanguageTask::forward(int64_t batch, int64_t first, int64_t count) {
-  LS_ASSERT(count == options_.micro_batch_size && first >= options_.first_sample &&
-            first + count <= options_.end_sample);
+  LS_ASSERT(count == options_.micro_batch_size && first >= 0 &&
+            first + count <= options_.batch_size);
   const StagedBatches::MicroBatch samples = micro_batches_.get(batch, first);
   const Tensor loss = nn::sum_of_losses(*model_, samples.tensors[0], samples.tensors[1]);
-  micro_batches_.prefetch_after(batch, first, count, options_.first_sample, options_.end_sample);
+  // Another rank's micro-batch is asked for by itself.
+  if (first >= options_.first_sample && first + count <= options_.end_sample) {
+    micro_batches_.prefetch_after(batch, first, count, options_.first_sample, options_.end_sample);
+  }
   return {loss, samples.targets};
 }
 

@@ -30,6 +30,9 @@ class LanguageTask final : public Task {
   const TokenSource& source() const { return *source_; }
 
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override;
+  std::vector<SampleOrigin> origins(int64_t batch, int64_t count) const override {
+    return source_->origins(batch, count, options_.length);
+  }
   double data_wait_ms() const override { return prefetcher_ ? prefetcher_->wait_ms() : 0; }
   bool holds_out() const override;
   std::optional<Evaluation> evaluate(const HeldOutPart& part) override;

@@ -32,9 +32,13 @@ struct StepOutcome {
   /// The step is not finite, but weights were updated all the same; training cannot go on from
   /// them.
   bool spoiled = false;
+  /// Loss or gradient norm is finite, and a spike (train/loss_spike.h).
+  bool spike = false;
+  /// The spike was left out: nothing was updated.
+  bool left_out = false;
 
   /// Whether weights and optimizer moved on as they should.
-  bool updated() const { return finite && !overflowed; }
+  bool updated() const { return finite && !overflowed && !left_out; }
   friend bool operator==(const StepOutcome&, const StepOutcome&) = default;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/content_hash.h"
+#include "data/sample_origin.h"
 #include "nn/module.h"
 #include "train/evaluate.h"
 
@@ -33,6 +34,11 @@ class Task {
   /// Runs the model on samples [first, first + count) of training batch `batch`. The choice of
   /// samples is a function of the data, the seed and the three arguments. Throws DataError.
   virtual SummedLoss forward(int64_t batch, int64_t first, int64_t count) = 0;
+  /// Where the first `count` samples of a batch are in files; empty if they come from none.
+  virtual std::vector<SampleOrigin> origins([[maybe_unused]] int64_t batch,
+                                            [[maybe_unused]] int64_t count) const {
+    return {};
+  }
   /// Milliseconds that the last `forward` waited for its batch.
   virtual double data_wait_ms() const = 0;
 

@@ -6,10 +6,14 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/autocast.h"
 #include "autograd/autograd.h"
+#include "autograd/device_worker.h"
 #include "autograd/grad_mode.h"
+#include "configs/bit_flip.h"
 #include "configs/run.pb.h"
 #include "core/base/parallel.h"
+#include "core/base/spans/span.h"
 #include "core/device/device_runtime.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
@@ -19,16 +23,13 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
-#include "core/tensor/random_state_guard.h"
-#include "dist/group/agreement.h"
 #include "dist/group/process_group.h"
-#include "nn/statistics_log.h"
 #include "train/arithmetic.h"
 #include "train/build.h"
 #include "train/gradient_options.h"
-#include "train/non_finite_search.h"
 #include "train/optimizer/grad_norm.h"
 #include "train/sync_batch_norm.h"
+#include "train/watch/bit_flipper.h"
 
 namespace lockstep::train {
 
@@ -87,6 +88,14 @@ StepShare share_of_rank(const config::RunConfig& config, const dist::ProcessGrou
   return share_of_step(config.train(), group);
 }
 
+/// Lets casts of weights live until the weights change, so that the optimizer writes them. Of a
+/// model whose weights come and go, casts do too.
+void keep_casts(const config::RunConfig& config, const nn::Module& model, bool sharded) {
+  if (precision_of(config) == Precision::kF32) return;
+  if (sharded && config.parallel().strategy() != config::ParallelConfig::SHARD_OPTIMIZER) return;
+  for (const nn::NamedParameter& each : model.named_parameters()) keep_cast(each.tensor);
+}
+
 void use_threads(const config::RunConfig& config, Device device) {
   if (config.threads() > 0) set_num_threads(config.threads());
   if (DeviceRuntime* const runtime = device_runtime(device.type)) {
@@ -94,7 +103,30 @@ void use_threads(const config::RunConfig& config, Device device) {
   }
 }
 
+std::unique_ptr<StepWatch> fault_of(const config::RunConfig& config) {
+  std::optional<config::BitFlip> flip = config::flip_of(config);
+  return flip ? std::make_unique<BitFlipper>(*std::move(flip)) : nullptr;
+}
+
 }  // namespace
+
+/// Results pass the fault first, so that the caller's watch sees it. Modes belong to one thread:
+/// meanwhile this one also runs what a device's own would run of backward.
+class Trainer::Watching {
+ public:
+  explicit Watching(const Trainer& trainer) {
+    if (trainer.fault_ == nullptr && trainer.watch_ == nullptr) return;
+    const Device device = trainer.settings_.device;
+    if (is_asynchronous(device.type)) worker_.emplace(&DeviceWorker::of(device));
+    if (trainer.fault_) fault_.emplace(static_cast<DispatchMode&>(*trainer.fault_));
+    if (trainer.watch_ != nullptr) watch_.emplace(static_cast<DispatchMode&>(*trainer.watch_));
+  }
+
+ private:
+  std::optional<DeviceWorker::StandIn> worker_;
+  std::optional<ModeGuard> fault_;
+  std::optional<ModeGuard> watch_;
+};
 
 Trainer Trainer::create(const config::RunConfig& config) {
   return create(config, build_task(config));
@@ -104,9 +136,10 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
                         dist::ProcessGroup* group) {
   if (group != nullptr && group->size() == 1) group = nullptr;
   nn::Module& model = task->model();
-  const Settings settings = settings_of(config, group, *task);
+  Settings settings = settings_of(config, group, *task);
   auto sharded = make_sharded_model(config, settings.share, model, group);
   auto optimizer = build_optimizer(config, sharded ? parts_of(*sharded) : model.named_parameters());
+  keep_casts(config, model, sharded != nullptr);
   GradScaler scaler(
       {.init_scale = GradScalerOptions().init_scale * smallest_loss_scale(config, *task),
        .enabled = settings.precision == Precision::kF16Mixed});
@@ -124,13 +157,14 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
   RankStatistics statistics(model, group, micro_batches_of_ranks(config.train(), group));
   if (group != nullptr && config.parallel().sync_batch_norm())
     convert_sync_batchnorm(model, *group);
-  if (group != nullptr && config.reproducibility() == config::BITWISE) {
+  if (group != nullptr &&
+      (config.reproducibility() == config::BITWISE || config.audit().every_steps() > 0)) {
     require_same_arithmetic(*group, arithmetic_facts(settings.device));
   }
   use_threads(config, settings.device);
-  return Trainer(group, settings, std::move(task), std::move(optimizer), std::move(scaler),
-                 std::move(early_update), std::move(reducer), std::move(sharded),
-                 std::move(statistics));
+  return Trainer(group, std::move(settings), std::move(task), std::move(optimizer),
+                 std::move(scaler), std::move(early_update), std::move(reducer), std::move(sharded),
+                 std::move(statistics), fault_of(config));
 }
 
 Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
@@ -145,6 +179,15 @@ Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
   settings.overfit_one_batch = config.train().overfit_one_batch();
   settings.clip_grad_norm = config.optimizer().clip_grad_norm();
   settings.schedule = build_schedule(config);
+  settings.host_activations = offloaded_activations(config, task.model(), settings.device);
+  settings.spikes = spike_rule_of(config);
+  settings.audit_every = group == nullptr ? 0 : config.audit().every_steps();
+  for (const int64_t count : micro_batches_of_ranks(config.train(), group)) {
+    const bool is_first = settings.micro_batches_of_ranks.empty();
+    const MicroBatches before =
+        is_first ? MicroBatches{0, 0} : settings.micro_batches_of_ranks.back();
+    settings.micro_batches_of_ranks.push_back({before.first + before.count, count});
+  }
   settings.outcome.updates_early = config.optimizer().optimizer_in_backward();
   if (settings.precision == Precision::kF16Mixed) {
     settings.outcome.smallest_loss_scale = smallest_loss_scale(config, task);
@@ -152,19 +195,22 @@ Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
   return settings;
 }
 
-Trainer::Trainer(dist::ProcessGroup* group, const Settings& settings, std::unique_ptr<Task> task,
+Trainer::Trainer(dist::ProcessGroup* group, Settings settings, std::unique_ptr<Task> task,
                  std::unique_ptr<Optimizer> optimizer, GradScaler scaler,
                  std::unique_ptr<EarlyUpdate> early_update, std::unique_ptr<dist::Reducer> reducer,
-                 std::unique_ptr<dist::ShardedModel> sharded, RankStatistics statistics)
+                 std::unique_ptr<dist::ShardedModel> sharded, RankStatistics statistics,
+                 std::unique_ptr<StepWatch> fault)
     : group_(group),
-      settings_(settings),
+      settings_(std::move(settings)),
       task_(std::move(task)),
       optimizer_(std::move(optimizer)),
       scaler_(std::move(scaler)),
+      spikes_(settings_.spikes),
       early_update_(std::move(early_update)),
       reducer_(reducer.get()),
       sharded_(sharded.get()),
-      statistics_(std::move(statistics)) {
+      statistics_(std::move(statistics)),
+      fault_(std::move(fault)) {
   if (sharded) {
     sync_ = std::move(sharded);
   } else {
@@ -178,12 +224,18 @@ StepResult Trainer::step(bool another) {
   // A step that was begun ahead sends from then on, once the one before it has sent all of its own.
   const StepMeter meter(group_, begun_ ? std::optional(sent_by_last_step_) : std::nullopt);
   StepInFlight step = forward_and_backward();
-  const Sums sums = sum_over_ranks(step);
-  if (!early_update_) update(step, sums);
+  if (step.audit) step.result.audit = audit(step);
+  const bool again = !step.result.audit.empty();
+  const Sums sums = sum_and_update(step);
   close(step, sums);
+  if (again) {
+    undo(step);
+    position_ = {position_.step - 1, position_.batch - 1};
+    fault_.reset();  // a planted fault is a passing one
+  }
 
   std::optional<dist::StepTimes> kept;  // of this step, where the next one's take their place
-  if (another && can_begin_ahead()) {
+  if (another && !again && can_begin_ahead()) {
     kept = sync_->take_times();
     begin_ahead();
   }
@@ -201,7 +253,7 @@ StepResult Trainer::step(bool another) {
     result.exposed_comm_ms = (overlap.exposed + overlap.gathers()) * 1e3;
     if (result.outcome.finite) overlap_.add(std::move(overlap));
   }
-  if (!result.outcome.finite) result.non_finite = find_non_finite(step);
+  if (!result.outcome.finite && !again) result.non_finite = find_non_finite(step);
   return result;
 }
 
@@ -225,7 +277,8 @@ void Trainer::forward_and_backward(StepInFlight& step, bool ahead) {
   step.result.step = position_.step;
   step.batch = settings_.overfit_one_batch ? 0 : position_.batch;
   step.random_state = default_generator().state();
-  if (ahead) {
+  step.audit = due_audit();
+  if (ahead || step.audit) {
     for (const nn::NamedParameter& each : task_->model().named_buffers()) {
       step.running_statistics.push_back(each.tensor.clone());
     }
@@ -235,18 +288,24 @@ void Trainer::forward_and_backward(StepInFlight& step, bool ahead) {
       zeros({settings_.batch_size / share.micro_batch_size + 1}, {DType::kF64, settings_.device});
 
   sync_->begin_step();
+  const Watching watching(*this);
   for (int64_t i = 0; i < share.micro_batches; ++i) {
+    begin_part(share.first_micro_batch + i, position_.step);
     if (share.begins_leaf(i)) sync_->begin_leaf();
-    const SummedLoss loss = statistics_.observe([&] { return forward(step.batch, i); });
+    const SummedLoss loss = statistics_.observe([&] {
+      const Range range("forward");
+      return forward(step.batch, i);
+    });
     if (i == 0) step.result.data_wait_ms = task_->data_wait_ms();
     step.own_targets += loss.targets;
     if (share.ends_step(i)) {
       exchange_counts(step);
       sync_->expect_last_backward();
     }
-    scaler_.scale(loss.sum).backward();  // buckets leave while the last one runs
+    backward(loss, i, step);
     keep(loss, i, step);
   }
+  begin_part(std::nullopt, position_.step);  // goes on in `sum_and_update`
   for (int64_t i = 0; sharded_ != nullptr && i < settings_.idle_passes; ++i) {
     sharded_->pass_without_samples();
   }
@@ -255,12 +314,25 @@ void Trainer::forward_and_backward(StepInFlight& step, bool ahead) {
   statistics_.apply();
 }
 
+void Trainer::backward(const SummedLoss& loss, int64_t micro_batch, StepInFlight& step) {
+  const Range range("backward");
+  const bool audited = step.audit && step.audit->audited == group_->rank() &&
+                       step.audit->micro_batch == settings_.share.first_micro_batch + micro_batch;
+  if (audited) {
+    step.audited_gradients = std::make_unique<GradientHashes>(trained_parameters(task_->model()));
+    step.audited_loss = loss.sum.detach();
+  }
+  scaler_.scale(loss.sum).backward();  // buckets leave while the last one runs
+  if (audited) step.audited_gradients->stop();
+}
+
 SummedLoss Trainer::forward(int64_t batch, int64_t micro_batch) {
   const StepShare& share = settings_.share;
   default_generator().set_position(static_cast<uint64_t>(batch),
                                    static_cast<uint32_t>(share.first_micro_batch + micro_batch));
   const AutocastGuard region = autocast_region(settings_.precision, settings_.device.type);
   const DefaultDeviceGuard on_device(settings_.device);
+  const std::optional<SavedTensorHooksGuard> guard = guard_of(settings_.host_activations);
   return task_->forward(batch, share.first_sample + micro_batch * share.micro_batch_size,
                         share.micro_batch_size);
 }
@@ -282,8 +354,24 @@ void Trainer::exchange_counts(StepInFlight& step) {
 
 // --- the update ----------------------------------------------------------------------------------
 
+void Trainer::begin_part(std::optional<int64_t> micro_batch, int64_t step) {
+  const StepPart part{.step = step, .micro_batch = micro_batch};
+  if (fault_) fault_->begin(part);
+  if (watch_ != nullptr) watch_->begin(part);
+}
+
+Trainer::Sums Trainer::sum_and_update(StepInFlight& step) {
+  const Watching watching(*this);
+  const Sums sums = sum_over_ranks(step);
+  if (!early_update_) update(step, sums);
+  if (fault_) fault_->end_step();
+  if (watch_ != nullptr) watch_->end_step();
+  return sums;
+}
+
 Trainer::Sums Trainer::sum_over_ranks(const StepInFlight& step) {
   const NoGradGuard no_grad;
+  const Range range("loss and norm");
   Sums sums;
   if (scaler_.is_enabled()) sums.loss_scale = scaler_.scale_on(settings_.device);
   Tensor norm_of_sums = norm_of_square_sums(sync_->blocks_of_all(
@@ -309,16 +397,23 @@ void Trainer::announce_update() {
 
 void Trainer::update(StepInFlight& step, const Sums& sums) {
   const NoGradGuard no_grad;
+  const Range range("optimizer");
   announce_update();
   step.result.learning_rate = learning_rate();
   const double limit = settings_.clip_grad_norm;
   const Tensor loss_is_finite = isfinite(sums.loss), norm_is_finite = isfinite(sums.norm);
-  const Tensor may_update = logical_and(loss_is_finite, norm_is_finite);
+  Tensor may_update = logical_and(loss_is_finite, norm_is_finite);
+  // The limits come from steps whose numbers have been read, also where this one began ahead.
+  if (const SpikeLimits most = spikes_.limits(); settings_.spikes.leaves_out()) {
+    may_update = logical_and(may_update,
+                             logical_and(le(sums.loss, most.loss), le(sums.norm, most.grad_norm)));
+  }
+  if (!step.result.audit.empty()) may_update = zeros_like(may_update);
   const Device there = optimizer_->step_count().device();  // the cpu with parallel.cpu_offload
   optimizer_->step(gradients(), step.result.learning_rate, sums.mean,
                    {.grad_factor = limit > 0 ? clip_factor(sums.norm, limit).to(there) : Tensor(),
                     .found_inf = to(logical_not(may_update), DType::kF32, there)});
-  if (!scaler_.is_enabled()) return;
+  if (!scaler_.is_enabled() || !step.result.audit.empty()) return;
   // Follows the scale where `outcome_of` will call the step finite.
   const Tensor can_back_off = gt(sums.loss_scale, settings_.outcome.smallest_loss_scale);
   scaler_.update_unless(
@@ -347,6 +442,8 @@ void Trainer::read(StepInFlight& step) {
   if (scaler_.is_enabled()) result.loss_scale = told[4];
   result.outcome =
       outcome_of({result.loss, result.grad_norm, result.loss_scale}, settings_.outcome);
+  result.outcome.left_out = !result.audit.empty();
+  look_for_spike(result);
 }
 
 // A step that updates nothing moves no schedule either.
@@ -362,7 +459,7 @@ bool Trainer::can_begin_ahead() const {
 }
 
 void Trainer::begin_ahead() {
-  begun_.emplace();
+  begun_ = StepInFlight{};
   try {
     forward_and_backward(*begun_, /*ahead=*/true);
   } catch (...) {
@@ -372,55 +469,21 @@ void Trainer::begin_ahead() {
 
 void Trainer::give_up_next() {
   if (!begun_) return;
-  const NoGradGuard no_grad;
-  const std::vector<nn::NamedParameter> buffers = task_->model().named_buffers();
-  // Fewer where it failed before it had kept them all.
-  for (size_t i = 0; i < begun_->running_statistics.size(); ++i) {
-    buffers[i].tensor.copy_(begun_->running_statistics[i]);
-  }
-  default_generator().set_state(begun_->random_state);
+  undo(*begun_);
   begun_.reset();
 }
 
+void Trainer::undo(const StepInFlight& step) {
+  const NoGradGuard no_grad;
+  const std::vector<nn::NamedParameter> buffers = task_->model().named_buffers();
+  // Fewer where it failed before it had kept them all.
+  for (size_t i = 0; i < step.running_statistics.size(); ++i) {
+    buffers[i].tensor.copy_(step.running_statistics[i]);
+  }
+  default_generator().set_state(step.random_state);
+}
+
 // --- besides steps -------------------------------------------------------------------------------
-
-std::string Trainer::find_non_finite_sums() {
-  const std::vector<dist::NamedTensor> names =
-      sharded_ != nullptr ? sharded_->parameters() : trained_parameters(task_->model());
-  std::vector<std::string> found = {non_finite_sums(names, gradients())};
-  // Each rank of a sharded model has parts of the sums, of which some may be finite.
-  if (sharded_ != nullptr) found = dist::all_gather_texts(*group_, found.front());
-  for (const std::string& each : found) {
-    if (!each.empty()) return each;
-  }
-  return "the losses are, of gradients that are finite";
-}
-
-std::string Trainer::find_non_finite(const StepInFlight& step) {
-  if (*step.targets.data<double>() == 0) return "the batch has no targets";
-  if (step.result.outcome.spoiled) return find_non_finite_sums();
-  NonFiniteSearch search(trained_parameters(task_->model()),
-                         settings_.batch_size / settings_.share.micro_batch_size);
-  const RandomStateGuard random_state_stays;
-  // Each rank stops at what it finds, so that its forwards cannot gather.
-  if (sharded_ != nullptr) sharded_->summon_full_parameters();
-  try {
-    const std::vector<Tensor> parameters = task_->model().parameters();
-    const nn::StatisticsLog running_statistics_stay(task_->model());
-    search.look_at_parameters();
-    for (int64_t i = 0; i < settings_.share.micro_batches && !search.found(); ++i) {
-      const SummedLoss loss = forward(step.batch, i);
-      // Neither `grad` nor the reducer learns of these.
-      const std::vector<Tensor> gradients =
-          grad({scaler_.scale(loss.sum)}, parameters, {}, {.allow_unused = true});
-      search.look_at(settings_.share.first_micro_batch + i, loss.sum.item<double>(), gradients);
-    }
-  } catch (const std::exception& error) {
-    search.give_up(error.what());  // the other ranks wait for what this one has found
-  }
-  if (sharded_ != nullptr) sharded_->release_full_parameters();
-  return search.conclusion(group_);
-}
 
 std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {
   give_up_next();

@@ -12,6 +12,8 @@
 #include "core/tensor/generator.h"
 #include "dist/ddp/reducer.h"
 #include "dist/fsdp/sharded_model.h"
+#include "train/loss_spike.h"
+#include "train/offloaded_activations.h"
 #include "train/optimizer/early_update.h"
 #include "train/optimizer/grad_scaler.h"
 #include "train/optimizer/learning_rate.h"
@@ -23,6 +25,8 @@
 #include "train/step_outcome.h"
 #include "train/step_share.h"
 #include "train/task.h"
+#include "train/watch/audit.h"
+#include "train/watch/step_watch.h"
 #include "train/weights/rank_reading.h"
 
 namespace lockstep::config {
@@ -53,6 +57,10 @@ struct StepResult {
   /// If the step is not finite, names the rank and the loss or parameter that caused it. The text
   /// is the same on all ranks (train/non_finite_search.h).
   std::string non_finite;
+  /// If an audit found ranks that compute differently, what it found, the same text on all ranks.
+  /// Then nothing was updated, and the next step is this one once more.
+  std::string audit;
+  std::string spike;  ///< which number of a step that is a spike lies above which; else empty
   bool stop = false;  ///< some rank was asked to stop
 };
 
@@ -117,6 +125,12 @@ class Trainer {
   /// themselves.
   void give_up_next();
   int64_t steps_done() const { return position_.step; }
+  /// From the next step on `watch`, which may be null and must outlive the trainer or be replaced,
+  /// sees the operators of this rank's steps, with the bits that a planted fault left.
+  void set_watch(StepWatch* watch) {
+    give_up_next();
+    watch_ = watch;
+  }
   /// Number of samples in a batch, over all ranks.
   int64_t samples_per_batch() const { return settings_.batch_size; }
   /// Asked in every step and evaluation; the results of all ranks say whether one of them was asked
@@ -193,6 +207,9 @@ class Trainer {
   /// Enabled in F16_MIXED runs alone.
   GradScaler& scaler() { return scaler_; }
   const GradScaler& scaler() const { return scaler_; }
+  /// Knows the numbers of the last steps, the same on all ranks.
+  SpikeWatch& spikes() { return spikes_; }
+  const SpikeWatch& spikes() const { return spikes_; }
 
  private:
   /// What steps read of the config.
@@ -207,6 +224,10 @@ class Trainer {
     double clip_grad_norm = 0;
     LearningRateSchedule schedule;
     OutcomeRule outcome;
+    SpikeRule spikes;
+    int64_t audit_every = 0;  ///< steps; 0: never
+    std::vector<MicroBatches> micro_batches_of_ranks;
+    std::optional<HostActivations> host_activations;
   };
   static Settings settings_of(const config::RunConfig& config, const dist::ProcessGroup* group,
                               Task& task);
@@ -224,6 +245,10 @@ class Trainer {
     std::vector<Tensor> running_statistics;
     RandomKey random_state;
     std::exception_ptr failure;  ///< what it threw when it was begun ahead
+    std::optional<Audit> audit;  ///< where one is due
+    // On the audited rank, of the micro-batch in question.
+    std::unique_ptr<GradientHashes> audited_gradients;
+    Tensor audited_loss;
   };
   /// What a step comes to over all ranks; on the device.
   struct Sums {
@@ -233,25 +258,39 @@ class Trainer {
     Tensor loss_scale;  ///< undefined where there is none
   };
 
-  Trainer(dist::ProcessGroup* group, const Settings& settings, std::unique_ptr<Task> task,
+  Trainer(dist::ProcessGroup* group, Settings settings, std::unique_ptr<Task> task,
           std::unique_ptr<Optimizer> optimizer, GradScaler scaler,
           std::unique_ptr<EarlyUpdate> early_update, std::unique_ptr<dist::Reducer> reducer,
-          std::unique_ptr<dist::ShardedModel> sharded, RankStatistics statistics);
+          std::unique_ptr<dist::ShardedModel> sharded, RankStatistics statistics,
+          std::unique_ptr<StepWatch> fault);
 
+  /// While alive, the fault's and the caller's watches see this thread's operators.
+  class Watching;
+  void begin_part(std::optional<int64_t> micro_batch, int64_t step);
   /// The next step with its forward and backward passes queued, begun ahead or now.
   StepInFlight forward_and_backward();
   /// Queues the passes; `ahead`: the step may have to be given up.
   void forward_and_backward(StepInFlight& step, bool ahead);
-  /// The losses of one of this rank's micro-batches; its random numbers begin anew.
+  void backward(const SummedLoss& loss, int64_t micro_batch, StepInFlight& step);
+  /// The audit of the next step, where one is due.
+  std::optional<Audit> due_audit() const;
+  /// Compares what the step's audit asks for, on all ranks; see StepResult::audit.
+  std::string audit(const StepInFlight& step);
+  /// Gives buffers and random numbers the values from before the step.
+  void undo(const StepInFlight& step);
+  /// The losses of one micro-batch, counted from this rank's first; its random numbers begin anew.
   SummedLoss forward(int64_t batch, int64_t micro_batch);
   /// Adds a micro-batch's losses to the step's.
   void keep(const SummedLoss& loss, int64_t micro_batch, StepInFlight& step);
   /// After the last forward pass of the step: begins to exchange, before the first bucket of
   /// gradients, what the ranks count.
   void exchange_counts(StepInFlight& step);
+  /// Queues the sums over the ranks and the update.
+  Sums sum_and_update(StepInFlight& step);
   /// Queues the sums of losses and gradients over the ranks.
   Sums sum_over_ranks(const StepInFlight& step);
-  /// Queues the optimizer's step, which the device leaves out where loss or norm is not finite.
+  /// Queues the optimizer's step, which the device leaves out where loss or norm is not finite, or
+  /// a spike that is to be left out.
   void update(StepInFlight& step, const Sums& sums);
   /// Queues the copy of what there is to tell, and moves on to the next step's position.
   void close(StepInFlight& step, const Sums& sums);
@@ -260,6 +299,8 @@ class Trainer {
   void begin_ahead();
   /// Waits for what there is to tell.
   void read(StepInFlight& step);
+  /// Adds to an outcome that is finite whether it is a spike.
+  void look_for_spike(StepResult& result);
   double learning_rate();
   void announce_update();
   // Of a sharded model:
@@ -290,6 +331,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<int64_t> updates_;  ///< the optimizer's steps, where they are known here
   GradScaler scaler_;
+  SpikeWatch spikes_;
   std::unique_ptr<EarlyUpdate> early_update_;  ///< where the config wants it
   dist::Reducer* reducer_;                     ///< sync_, or null
   dist::ShardedModel* sharded_;                ///< sync_, or null
@@ -301,6 +343,8 @@ class Trainer {
   int64_t sent_by_last_step_ = -1;     ///< bytes, when the last step had ended; -1: not known
   std::optional<StepInFlight> begun_;  ///< the next step, where it is
   std::function<void()> before_update_;
+  std::unique_ptr<StepWatch> fault_;  ///< where the config plants one
+  StepWatch* watch_ = nullptr;
   Position position_;
   StopRequest stop_;
 };

@@ -69,9 +69,9 @@ TEST(Diagnosis, UnknownEnumNameGetsTheNearest) {
   EXPECT_EQ(
       error("precision: F23"),
       "a:1:12: precision is F23: expected one of F32, BF16_MIXED, F16_MIXED. Did you mean F32?");
-  EXPECT_EQ(
-      error("schedule { kind: cosine }"),
-      "a:1:18: schedule.kind is cosine: expected one of COSINE, CONSTANT. Did you mean COSINE?");
+  EXPECT_EQ(error("schedule { kind: cosine }"),
+            "a:1:18: schedule.kind is cosine: expected one of COSINE, CONSTANT, LINEAR, WSD. Did "
+            "you mean COSINE?");
 }
 
 TEST(Diagnosis, WrongValueOfAListIsNamedByItsIndex) {

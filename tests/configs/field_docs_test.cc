@@ -34,7 +34,7 @@ TEST(FieldDocs, NumbersHaveRangeDefaultAndUnit) {
 }
 
 TEST(FieldDocs, NamesToChooseFromAreListed) {
-  EXPECT_EQ(doc_of("schedule.kind").range, "one of COSINE, CONSTANT");
+  EXPECT_EQ(doc_of("schedule.kind").range, "one of COSINE, CONSTANT, LINEAR, WSD");
   EXPECT_EQ(doc_of("optimizer.sgd").range, "one of adamw, sgd, muon");
   EXPECT_EQ(doc_of("optimizer.sgd").fallback, "not chosen");
 }

@@ -35,7 +35,8 @@ TEST(Completions, StartWithThePrefix) {
 
 TEST(Completions, ListValuesWhereTheSchemaKnowsThem) {
   EXPECT_THAT(completions("schedule.kind="),
-              ElementsAre("schedule.kind=COSINE", "schedule.kind=CONSTANT"));
+              ElementsAre("schedule.kind=COSINE", "schedule.kind=CONSTANT", "schedule.kind=LINEAR",
+                          "schedule.kind=WSD"));
   EXPECT_THAT(completions("schedule.kind=COS"), ElementsAre("schedule.kind=COSINE"));
   EXPECT_THAT(completions("optimizer.sgd.nesterov="),
               ElementsAre("optimizer.sgd.nesterov=true", "optimizer.sgd.nesterov=false"));

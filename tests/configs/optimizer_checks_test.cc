@@ -34,6 +34,7 @@ TEST(OptimizerInBackward, IsOffUnlessAskedFor) {
 
 TEST(OptimizerInBackward, IsAcceptedWhereNothingNeedsAllGradientsFirst) {
   EXPECT_EQ(refusal("clip_grad_norm: 0 }"), "no error");
+  EXPECT_EQ(refusal("clip_grad_norm: 0 } train { loss_spike { action: NOTE } }"), "no error");
   EXPECT_EQ(refusal("clip_grad_norm: 0 sgd {} } precision: BF16_MIXED"), "no error");
 }
 
@@ -47,6 +48,11 @@ TEST(OptimizerInBackward, IsRefusedAtItsLineWithTheReason) {
   expect_refusal("clip_grad_norm: 0 } train { non_finite: SKIP }",
                  "expected train.non_finite: STOP, got SKIP");
   expect_refusal("clip_grad_norm: 0 } train { non_finite: ROLLBACK }", "got ROLLBACK");
+  expect_refusal("clip_grad_norm: 0 } train { loss_spike { action: SKIP } }",
+                 "expected train.loss_spike.action: KEEP or NOTE, got SKIP");
+  expect_refusal("clip_grad_norm: 0 } train { loss_spike { action: ROLLBACK } }", "got ROLLBACK");
+  expect_refusal("clip_grad_norm: 0 } audit { every_steps: 5 }",
+                 "expected audit.every_steps: 0, got 5");
   expect_refusal(
       "clip_grad_norm: 0 } reproducibility: BITWISE train { batch_size: 8 micro_batch_size: 1 }",
       "got BITWISE");

@@ -61,6 +61,12 @@ TEST(Resolve, BatchNormOverRanksDoesNotGoWithBitwise) {
                                "BITWISE: the samples that are normalised together"));
 }
 
+TEST(Resolve, BatchNormOverRanksDoesNotGoWithAudits) {
+  EXPECT_TRUE(problem({"parallel.sync_batch_norm=true", "audit.every_steps=10"})
+                  .starts_with("audit.every_steps does not go with parallel.sync_batch_norm"));
+  EXPECT_EQ(smallest_with({"audit.every_steps=10"}).audit().every_steps(), 10);
+}
+
 TEST(Resolve, DerivesDefaultsFromOtherFields) {
   const RunConfig config = smallest_with(
       {kLlama, "model.llama.layers=1", "model.llama.heads=4", "model.llama.width=128"});
@@ -68,6 +74,9 @@ TEST(Resolve, DerivesDefaultsFromOtherFields) {
   EXPECT_EQ(config.model().llama().hidden_width(), 384);  // 341.3 rounded up to 6 * 64
   EXPECT_EQ(config.train().micro_batch_size(), 4);
   EXPECT_EQ(config.schedule().decay_steps(), 3);
+  EXPECT_EQ(
+      smallest_with({"train.steps=1000", "schedule.decay_steps=50"}).schedule().cooldown_steps(),
+      10);
 }
 
 TEST(Resolve, HiddenWidthStaysWhereEightThirdsIsAMultipleOf64) {

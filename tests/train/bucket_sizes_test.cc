@@ -36,7 +36,10 @@ TEST(BucketSizes, ThatAreChosenAreToldOnce) {
   const config::RunConfig config = tiny_run(folder, "train { steps: 8 }");
   std::FILE* const terminal = std::tmpfile();
   rethrow_first(dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
-    if (group.rank() != 0) return follow_training(config, group, {});
+    if (group.rank() != 0) {
+      follow_training(config, group, {});
+      return;
+    }
     TrainingRun run(config,
                     RunDirectory::create_at(folder / "run", RunDirectory::Existing::kRefuse), "{}",
                     nullptr, &group);

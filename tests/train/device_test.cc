@@ -47,7 +47,8 @@ TEST_P(TrainingDevice, LossesAndNormsAreTheCpus) {
   const int steps = has_bits_of_the_cpu() ? 4 : 2;
   for (const char* change :
        {"", "train { micro_batch_size: 2 leaves: 2 }", "optimizer { sgd { momentum: 0.9 } }",
-        "model { checkpoint_every: 1 }", "precision: BF16_MIXED", "precision: F16_MIXED"}) {
+        "model { recompute: BLOCK }", "model { recompute: CHEAP }", "precision: BF16_MIXED",
+        "precision: F16_MIXED"}) {
     SCOPED_TRACE(change);
     const Trace here = trace(run(change), steps);
     const Trace expected = trace(run_on_cpu(change), steps);

@@ -123,7 +123,10 @@ TEST(Evaluation, OfARunOverRanksIsThatOfTheWeightsItLeaves) {
     const TemporaryDirectory runs;
     Evaluation held_out;
     on_ranks(3, [&](dist::ProcessGroup& group) {
-      if (group.rank() != 0) return follow_training(config, group, {});
+      if (group.rank() != 0) {
+        follow_training(config, group, {});
+        return;
+      }
       TrainingRun run(config,
                       RunDirectory::create_at(runs / "run", RunDirectory::Existing::kContinue),
                       "{}", nullptr, &group);

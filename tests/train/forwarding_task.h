@@ -26,6 +26,7 @@ class ForwardingTask : public Task {
   int64_t tokens_per_sample() const override { return task_->tokens_per_sample(); }
   double flops_per_token() const override { return task_->flops_per_token(); }
   ContentHash data_fingerprint() const override { return task_->data_fingerprint(); }
+  ContentHash data_identity() const override { return task_->data_identity(); }
   std::vector<std::string> describe(const std::filesystem::path& folder) const override {
     return task_->describe(folder);
   }

@@ -147,6 +147,65 @@ TEST(Precision, SteadyStepsKeepNoCasts) {
   EXPECT_EQ(after.system_calls, before.system_calls);
 }
 
+/// Counts the casts of a model's parameters.
+struct WeightCasts : DispatchMode {
+  std::vector<Tensor> weights;
+  int count = 0;
+
+  explicit WeightCasts(Trainer& trainer) : weights(trainer.task().model().parameters()) {}
+  void call(const Operator& op, KeySet keys, Stack& stack) override {
+    if (op.name() == "_to_copy") {
+      const Tensor& from = stack.arguments()[0].tensor();
+      for (const Tensor& weight : weights) count += from.storage() == weight.storage() ? 1 : 0;
+    }
+    pass_on(op, keys, stack);
+  }
+};
+
+constexpr const char* kOptimizers[] = {
+    "optimizer { adamw {} } ", "optimizer { sgd { momentum: 0.9 } } ", "optimizer { muon {} } ",
+    "optimizer { optimizer_in_backward: true clip_grad_norm: 0 } "};
+
+TEST(Precision, TheOptimizerWritesTheCastsOfWeights) {
+  const TemporaryDirectory folder;
+  for (const char* model : {"", kLlama}) {
+    for (const char* optimizer : kOptimizers) {
+      SCOPED_TRACE(testing::Message() << model << optimizer);
+      Trainer trainer = Trainer::create(tiny_run(
+          folder, model + with("BF16_MIXED") + optimizer + "train { micro_batch_size: 2 } "));
+      WeightCasts casts(trainer);
+      const ModeGuard on(casts);
+      trainer.step();
+      EXPECT_GT(casts.count, 0);
+      casts.count = 0;
+      for (int i = 0; i < 2; ++i) trainer.step();
+      trainer.evaluate(1);
+      EXPECT_EQ(casts.count, 0);
+    }
+  }
+}
+
+TEST(Precision, KeptCastsChangeNoBit) {
+  const TemporaryDirectory folder;
+  for (const std::string precision : {"BF16_MIXED", "F16_MIXED"}) {
+    for (const std::string optimizer : kOptimizers) {
+      if (precision == "F16_MIXED" && optimizer.find("in_backward") != optimizer.npos) continue;
+      SCOPED_TRACE(precision + " " + optimizer);
+      const config::RunConfig config =
+          tiny_run(folder, with(precision) + optimizer + "train { micro_batch_size: 2 } ");
+      Trainer keeping = Trainer::create(config), casting = Trainer::create(config);
+      for (const Tensor& each : casting.task().model().parameters()) keep_cast(each, false);
+      // Weights that the program changes are cast again.
+      for (int i = 0; i < 3; ++i) {
+        for (Trainer* trainer : {&keeping, &casting}) {
+          trainer->task().model().parameters()[0].detach().fill_(0.01 * i);
+        }
+        EXPECT_EQ(trace(keeping, 2), trace(casting, 2));
+      }
+    }
+  }
+}
+
 TEST(Precision, EvaluationIsInTheRunsPrecision) {
   const TemporaryDirectory folder;
   Trainer trainer = Trainer::create(tiny_run(folder, with("BF16_MIXED")));

@@ -52,7 +52,10 @@ inline std::vector<std::exception_ptr> run_on_ranks(const config::RunConfig& con
     const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
     const bool last = group.rank() == size - 1;
     const StopRequest stop = last ? stop_of_the_last : StopRequest();
-    if (group.rank() != 0) return follow_training(config, group, stop);
+    if (group.rank() != 0) {
+      follow_training(config, group, stop);
+      return;
+    }
     TrainingRun run(config,
                     RunDirectory::create_at(folder / "run", RunDirectory::Existing::kContinue),
                     "{}", nullptr, &group);

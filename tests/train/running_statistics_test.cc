@@ -82,7 +82,7 @@ TEST(RunningStatistics, HaveTheSameBitsOnAnyNumberOfRanks) {
   for (const char* more : {"", "precision: BF16_MIXED", "device: \"host:0\"", "recomputing"}) {
     const bool recomputes = more == std::string("recomputing");
     config::RunConfig config = bitwise_run(folder, recomputes ? "" : more);
-    if (recomputes) config.mutable_model()->set_checkpoint_every(1);
+    if (recomputes) config.mutable_model()->set_recompute(config::ModelConfig::BLOCK);
     const WholeTrace one = trace_alone(config, 3);
     EXPECT_NE(one.buffers[1], one.buffers[0]);
     for (const int ranks : {2, 3, 4, 8}) {

@@ -101,9 +101,11 @@ TEST(SyncBatchNorm, DevicesAndRecomputationChangeNoBit) {
   // Two micro-batches per step.
   config::RunConfig config = synchronized_run(folder, "", "micro_batch_size: 6");
   const Course plain = courses_on_ranks(config, 2, 3)[0];
-  config.mutable_model()->set_checkpoint_every(1);
-  for (const Course& each : courses_on_ranks(config, 2, 3)) expect_same(each, plain);
-  config.mutable_model()->set_checkpoint_every(0);
+  for (const auto recompute : {config::ModelConfig::CHEAP, config::ModelConfig::BLOCK}) {
+    config.mutable_model()->set_recompute(recompute);
+    for (const Course& each : courses_on_ranks(config, 2, 3)) expect_same(each, plain);
+  }
+  config.mutable_model()->set_recompute(config::ModelConfig::NONE);
   config.set_device("host:0");
   for (const Course& each : courses_on_ranks(config, 2, 3)) expect_same(each, plain);
 }

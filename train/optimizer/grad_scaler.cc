@@ -97,7 +97,7 @@ bool GradScaler::found_inf() const { return found_inf_.defined() && read_number(
 
 void GradScaler::step(Optimizer& optimizer, const std::vector<Tensor>& gradients,
                       double learning_rate, double grad_scale) {
-  if (!found_inf_.defined()) unscale_(gradients);
+  if (!found_inf_.defined()) (void)unscale_(gradients);
   optimizer.step(gradients, learning_rate, grad_scale,
                  {.grad_factor = {}, .found_inf = found_inf_});
 }

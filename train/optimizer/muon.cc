@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "autograd/autocast.h"
 #include "core/base/check.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/matmul/matmul.h"
@@ -101,9 +102,12 @@ void Muon::update_matrix(const Matrix& matrix, const Tensor& gradient, const Upd
               options_.nesterov, 0, update.grad_scale, {}, update.known_there.grad_factor,
               update.known_there.found_inf);
   const Tensor step = orthogonalized(as_matrix(direction), options_.iterations, options_.products);
+  const Tensor cast = kept_cast(matrix.weight);
   _fused_sgd_(List{as_matrix(matrix.weight)}, List{step * scale_of(step)}, {},
               update.learning_rate * options_.learning_rate_ratio, 0, false, options_.weight_decay,
-              1, {}, {}, update.known_there.found_inf);
+              1, {}, {}, update.known_there.found_inf,
+              cast.defined() ? List{as_matrix(cast)} : List());
+  if (cast.defined()) renew_kept_cast(matrix.weight);
 }
 
 void Muon::update_others(std::span<const uint32_t> parameters, const Update& update) {

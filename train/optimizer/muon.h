@@ -25,7 +25,7 @@ struct MuonOptions {
   int64_t iterations = 5;
   double weight_decay = 0.1;     ///< of the matrices; that of other parameters is in `others`
   DType products = DType::kF32;  ///< dtype of the Newton-Schulz iterations
-  AdamWOptions others;           ///< AdamW of the parameters that are not matrices
+  AdamWOptions others = {};      ///< AdamW of the parameters that are not matrices
 };
 
 /// Muon (Jordan 2024): momentum whose direction is orthogonalised, so that a step changes a matrix

@@ -1,11 +1,14 @@
 #include "train/optimizer/optimizer.h"
 
+#include <numeric>
+
 #include "autograd/grad_mode.h"
 #include "core/base/phase.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/optimizer/optimizer.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_logic.h"
+#include "train/optimizer/kept_casts.h"
 #include "train/optimizer/read_back.h"
 
 namespace lockstep::train {
@@ -44,6 +47,12 @@ std::vector<T> chosen(const std::vector<T>& list, std::span<const uint32_t> numb
   result.reserve(numbers.size());
   for (const uint32_t number : numbers) result.push_back(list[number]);
   return result;
+}
+
+std::vector<uint32_t> all_of(const std::vector<Tensor>& parameters) {
+  std::vector<uint32_t> numbers(parameters.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
 }
 
 void append(std::vector<nn::StoredParameter>& state, const std::string& prefix,
@@ -95,19 +104,19 @@ AdamWRule::AdamWRule(const std::vector<nn::NamedParameter>& parameters, AdamWOpt
       decayed_(decay_flags(parameters_)) {}
 
 void AdamWRule::update(const Optimizer::Update& update, const Tensor& step_count) const {
-  _fused_adamw_(parameters_, update.gradients, means_, squares_, update.learning_rate,
-                options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon, step_count,
-                update.grad_scale, decayed_, update.known_there.grad_factor,
-                update.known_there.found_inf);
+  this->update(all_of(parameters_), update, step_count);
 }
 
 void AdamWRule::update(std::span<const uint32_t> parameters, const Optimizer::Update& update,
                        const Tensor& step_count) const {
-  _fused_adamw_(chosen(parameters_, parameters), chosen(update.gradients, parameters),
-                chosen(means_, parameters), chosen(squares_, parameters), update.learning_rate,
-                options_.beta1, options_.beta2, options_.weight_decay, options_.epsilon, step_count,
-                update.grad_scale, chosen(decayed_, parameters), update.known_there.grad_factor,
-                update.known_there.found_inf);
+  for (const UpdateGroup& group : groups_by_cast(parameters_, parameters)) {
+    const auto of = [&](const auto& list) { return chosen(list, group.numbers); };
+    _fused_adamw_(of(parameters_), of(update.gradients), of(means_), of(squares_),
+                  update.learning_rate, options_.beta1, options_.beta2, options_.weight_decay,
+                  options_.epsilon, step_count, update.grad_scale, of(decayed_),
+                  update.known_there.grad_factor, update.known_there.found_inf, group.casts);
+    renew_casts(parameters_, group);
+  }
 }
 
 std::vector<nn::StoredParameter> AdamWRule::state() const {
@@ -125,17 +134,17 @@ Sgd::Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options)
       buffers_(options.momentum > 0 ? zeros_for(parameters_) : std::vector<Tensor>()),
       decayed_(decay_flags(parameters_)) {}
 
-void Sgd::update(const Update& update) {
-  _fused_sgd_(parameters_, update.gradients, buffers_, update.learning_rate, options_.momentum,
-              options_.nesterov, options_.weight_decay, update.grad_scale, decayed_,
-              update.known_there.grad_factor, update.known_there.found_inf);
-}
+void Sgd::update(const Update& update) { this->update(all_of(parameters_), update); }
 
 void Sgd::update(std::span<const uint32_t> parameters, const Update& update) {
-  _fused_sgd_(chosen(parameters_, parameters), chosen(update.gradients, parameters),
-              buffers_.empty() ? buffers_ : chosen(buffers_, parameters), update.learning_rate,
-              options_.momentum, options_.nesterov, options_.weight_decay, update.grad_scale,
-              chosen(decayed_, parameters));
+  for (const UpdateGroup& group : groups_by_cast(parameters_, parameters)) {
+    const auto of = [&](const auto& list) { return chosen(list, group.numbers); };
+    _fused_sgd_(of(parameters_), of(update.gradients), buffers_.empty() ? buffers_ : of(buffers_),
+                update.learning_rate, options_.momentum, options_.nesterov, options_.weight_decay,
+                update.grad_scale, of(decayed_), update.known_there.grad_factor,
+                update.known_there.found_inf, group.casts);
+    renew_casts(parameters_, group);
+  }
 }
 
 std::vector<std::string> Sgd::state_names() const {

@@ -111,6 +111,7 @@ std::string environment_json(const EnvironmentFacts& facts) {
   json["commit"] = or_null(git_commit(program.parent_path()).value_or(""));
   json["start_time"] = local_time();
   json["command_line"] = facts.command_line;
+  if (!facts.fault.empty()) json["injected_fault"] = facts.fault;
   json["working_directory"] = or_null(fs::current_path(failed).string());
   json["host"] = or_null(system.nodename);
   json["os"] = or_null(operating_system());

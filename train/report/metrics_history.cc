@@ -1,5 +1,6 @@
 #include "train/report/metrics_history.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,6 +27,12 @@ std::optional<double> number(const Json& object, const char* name) {
   return std::nullopt;
 }
 
+/// The line without the zeros in front that a power cut leaves of lines that were not on the disk.
+std::string_view without_lost(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of('\0'), line.size()));
+  return line;
+}
+
 /// Returns a discarded value for a line that is not JSON.
 Json parse_line(std::string_view line, const fs::path& file, int64_t number) {
   try {
@@ -45,7 +52,9 @@ std::vector<MetricsRecord> read_records(const fs::path& file) {
   int64_t line_number = 0;
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
     ++line_number;
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    const std::string_view whole = std::string_view(text).substr(begin, end - begin);
+    const std::string_view line = without_lost(whole);
+    if (line.empty() && !whole.empty()) continue;
     const Json object = parse_line(line, file, line_number);
     LS_CHECK(object.is_object(), DataError,
              "[metrics] {}:{}: expected a JSON object on each line, got \"{:.40}\".", file.string(),

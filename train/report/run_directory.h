@@ -44,7 +44,12 @@ class RunDirectory {
   std::filesystem::path overlap() const { return path_ / "overlap.json"; }
   std::filesystem::path overlap_chart() const { return path_ / "overlap.svg"; }
   std::filesystem::path starts() const { return path_ / "starts.jsonl"; }
+  std::filesystem::path goodput() const { return path_ / "goodput.json"; }
+  std::filesystem::path restarts() const { return path_ / "restarts.jsonl"; }
+  std::filesystem::path profile() const { return path_ / "profile"; }
   std::filesystem::path flight() const { return path_ / "flight"; }
+  std::filesystem::path report() const { return path_ / "report.html"; }
+  std::filesystem::path prometheus() const { return path_ / "metrics.prom"; }
   std::filesystem::path lock() const { return path_ / "run.lock"; }
 
  private:

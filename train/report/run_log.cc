@@ -17,13 +17,15 @@ constexpr const char* kLostLog = "log_lost";
 RunLog::RunLog(const RunDirectory& directory, std::FILE* terminal, const RunLogOptions& options)
     : metrics_(directory.metrics()),
       events_(directory.path(), options.first_step),
+      prometheus_(directory, options.total_steps),
       progress_(terminal, ProgressStyle::of(terminal),
                 {.total_steps = options.total_steps,
                  .log_every = options.log_every,
                  .format = options.format}),
       earlier_error_(options.log_error) {}
 
-void RunLog::record(const StepReport& report, const std::optional<EvaluationReport>& evaluation) {
+void RunLog::record(const StepReport& report, const std::optional<EvaluationReport>& evaluation,
+                    TimeAccount* times) {
   JsonLine line = step_record(report);
   std::vector<Scalar> scalars = {
       {"train/loss", report.loss},
@@ -56,8 +58,13 @@ void RunLog::record(const StepReport& report, const std::optional<EvaluationRepo
   if (lost != 0 && !std::exchange(told_lost_log_, true)) {
     line.add(kLostLog, std::generic_category().message(lost));
   }
+  if (times != nullptr) {
+    times->add_to(line);
+    scalars.push_back({"perf/goodput", times->so_far().goodput()});
+  }
   metrics_.write(line);
   events_.write(report.step, scalars);
+  prometheus_.update(report, evaluation, times);
 }
 
 void RunLog::go_back(int64_t step) {
@@ -68,6 +75,7 @@ void RunLog::go_back(int64_t step) {
 void RunLog::close() {
   metrics_.close();
   events_.close();
+  prometheus_.finish();
 }
 
 void tell_lost_log(const RunDirectory& directory, int error) noexcept {

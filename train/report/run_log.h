@@ -7,8 +7,10 @@
 #include "train/report/event_file.h"
 #include "train/report/metrics.h"
 #include "train/report/progress.h"
+#include "train/report/prometheus_file.h"
 #include "train/report/run_directory.h"
 #include "train/report/step_line.h"
+#include "train/report/time_account.h"
 
 namespace lockstep::train {
 
@@ -20,12 +22,13 @@ struct RunLogOptions {
   int log_error = 0;  ///< errno of an earlier message that was lost; 0: none
 };
 
-/// Writes reports of steps to the terminal, metrics.jsonl and a TensorBoard event file in the run
-/// directory. Tags: train/loss, train/grad_norm, train/lr, val/loss, val/bits_per_byte,
-/// val/accuracy, perf/step_ms, perf/data_wait_ms, perf/tokens_per_s, perf/memory_peak_bytes; with
-/// several ranks perf/exposed_comm_ms and perf/sent_bytes; if the peak rate is known, perf/mfu.
-/// Failures to write files throw DataError. One of the terminal does not disturb the run: the next
-/// line of metrics.jsonl says why it lost messages (`log_lost`), once. Not thread-safe.
+/// Writes reports of steps to the terminal, metrics.jsonl, metrics.prom and a TensorBoard event
+/// file in the run directory. Tags: train/loss, train/grad_norm, train/lr, val/loss,
+/// val/bits_per_byte, val/accuracy, perf/step_ms, perf/data_wait_ms, perf/tokens_per_s,
+/// perf/memory_peak_bytes, perf/goodput; with several ranks perf/exposed_comm_ms and
+/// perf/sent_bytes; if the peak rate is known, perf/mfu. Failures to write files throw DataError.
+/// One of the terminal does not disturb the run: the next line of metrics.jsonl says why it lost
+/// messages (`log_lost`), once. Not thread-safe.
 class RunLog {
  public:
   /// `terminal` must outlive this object.
@@ -33,8 +36,10 @@ class RunLog {
 
   /// Shows a step on the terminal. Call it before an evaluation, which takes time.
   void show(const StepReport& report) { progress_.step(report); }
-  /// Shows the evaluation after the step, if there was one, and writes both to the files.
-  void record(const StepReport& report, const std::optional<EvaluationReport>& evaluation);
+  /// Shows the evaluation after the step, if there was one, and writes both to the files, with the
+  /// sums of `times`, which may be null.
+  void record(const StepReport& report, const std::optional<EvaluationReport>& evaluation,
+              TimeAccount* times = nullptr);
   /// Prints a permanent line on the terminal.
   void note(std::string_view line) { progress_.note(line); }
   /// Records that training went back to `step` finished steps: later records are void.
@@ -49,6 +54,7 @@ class RunLog {
  private:
   MetricsWriter metrics_;
   EventFile events_;
+  PrometheusFile prometheus_;
   Progress progress_;
   int earlier_error_;
   bool told_lost_log_ = false;

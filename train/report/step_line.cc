@@ -37,6 +37,8 @@ JsonLine step_record(const StepReport& report) {
   if (report.loss_scale >= 0) line.add("loss_scale", report.loss_scale);
   if (report.skipped) line.add("skipped", true);
   if (!report.non_finite.empty()) line.add("non_finite", report.non_finite);
+  if (!report.audit.empty()) line.add("audit", report.audit);
+  if (!report.spike.empty()) line.add("spike", report.spike);
   return line;
 }
 

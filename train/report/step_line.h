@@ -32,8 +32,10 @@ struct StepReport {
   /// or if saves are not asynchronous.
   double checkpoint_ms = -1;
   double loss_scale = -1;  ///< negative for runs without loss scaling
-  bool skipped = false;    ///< the step updated nothing: its loss or norm is not finite
+  bool skipped = false;    ///< the step updated nothing: its numbers are not finite, or a spike
   std::string non_finite;  ///< the reason, unless it was an overflow under the loss scale
+  std::string audit;       ///< what was found wrong before the step was done again; else empty
+  std::string spike;       ///< what a step that is a spike is compared with; else empty
 };
 
 /// Model FLOP utilisation: arithmetic the model needs per second over what the machine can do.
@@ -43,7 +45,8 @@ double model_flops_used(double flops_per_token, double tokens_per_s, double peak
 /// The step's line of metrics.jsonl: step, loss, grad_norm, lr, step_ms, data_wait_ms,
 /// tokens_per_s, memory_peak_bytes; exposed_comm_ms and sent_bytes with several ranks, mfu if the
 /// peak rate is known; checkpoint_ms after an asynchronous save; for skipped steps "skipped":true
-/// and, with the reason, "non_finite".
+/// and, with the reason, "non_finite"; for spikes "spike"; for a step done again after an
+/// audit "audit".
 JsonLine step_record(const StepReport& report);
 
 /// How steps are written to the terminal or a log.

@@ -34,6 +34,9 @@ CheckpointRecord record_of(Trainer& trainer, const std::string& config_text) {
   manifest.optimizer = trainer.optimizer().kind();
   manifest.optimizer_steps = trainer.optimizer().steps();
   if (trainer.scaler().is_enabled()) manifest.grad_scaler = trainer.scaler().state();
+  if (trainer.spikes().rule().action != SpikeAction::kKeep) {
+    manifest.loss_spike = trainer.spikes().memory();
+  }
   manifest.random = default_generator().state();
   manifest.data = trainer.task().data_fingerprint();
   manifest.samples_per_batch = trainer.samples_per_batch();
@@ -88,6 +91,7 @@ void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& m
   }
   optimizer.set_steps(manifest.optimizer_steps);
   if (manifest.grad_scaler) trainer.scaler().load_state(*manifest.grad_scaler);
+  trainer.spikes().remember(manifest.loss_spike.value_or(SpikeMemory()));
   trainer.set_position(manifest.position);
   default_generator().set_state(manifest.random);
 }

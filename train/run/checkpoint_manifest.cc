@@ -41,6 +41,25 @@ GradScalerState scaler_from(const Json& json) {
           .growth_tracker = integer<int64_t>(json.at("growth_tracker"))};
 }
 
+Json to_json(const SpikeMemory& memory) {
+  return {{"losses", memory.losses},
+          {"grad_norms", memory.grad_norms},
+          {"in_a_row", memory.row.count},
+          {"furthest", memory.row.furthest}};
+}
+
+SpikeMemory spike_memory_from(const Json& json) {
+  SpikeMemory memory{
+      .losses = json.at("losses").get<std::vector<double>>(),
+      .grad_norms = json.at("grad_norms").get<std::vector<double>>(),
+      .row = {integer<int64_t>(json.at("in_a_row")), integer<int64_t>(json.at("furthest"))}};
+  if (memory.losses.size() != memory.grad_norms.size()) {
+    throw std::invalid_argument(fmt::format("as many grad_norms as losses expected, got {} and {}",
+                                            memory.grad_norms.size(), memory.losses.size()));
+  }
+  return memory;
+}
+
 CheckpointManifest manifest_from(const Json& json) {
   CheckpointManifest manifest;
   manifest.format_version = integer<int64_t>(json.at("format_version"));
@@ -49,6 +68,7 @@ CheckpointManifest manifest_from(const Json& json) {
   manifest.optimizer = json.at("optimizer").at("kind").get<std::string>();
   manifest.optimizer_steps = integer<int64_t>(json.at("optimizer").at("steps"));
   if (json.contains("grad_scaler")) manifest.grad_scaler = scaler_from(json["grad_scaler"]);
+  if (json.contains("loss_spike")) manifest.loss_spike = spike_memory_from(json["loss_spike"]);
   const Json& random = json.at("random");
   manifest.random = {.seed = integer<uint64_t>(random.at("seed")),
                      .step = integer<uint64_t>(random.at("step")),
@@ -77,6 +97,7 @@ std::string format_manifest(const CheckpointManifest& manifest) {
   json["step"] = manifest.position.step;
   json["optimizer"] = {{"kind", manifest.optimizer}, {"steps", manifest.optimizer_steps}};
   if (manifest.grad_scaler) json["grad_scaler"] = to_json(*manifest.grad_scaler);
+  if (manifest.loss_spike) json["loss_spike"] = to_json(*manifest.loss_spike);
   json["random"] = {{"seed", manifest.random.seed},
                     {"step", manifest.random.step},
                     {"micro_batch", manifest.random.micro_batch},

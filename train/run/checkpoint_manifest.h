@@ -24,6 +24,7 @@ struct CheckpointManifest {
   std::string optimizer;  ///< "adamw"
   int64_t optimizer_steps = 0;
   std::optional<GradScalerState> grad_scaler;  ///< set for runs with loss scaling
+  std::optional<SpikeMemory> loss_spike;       ///< set for runs that look for spikes
   RandomKey random;                            ///< state of the default generator
   ContentHash data;                            ///< Task::data_fingerprint
   int64_t samples_per_batch = 0;

@@ -7,6 +7,7 @@
 
 #include "configs/run.pb.h"
 #include "core/base/check.h"
+#include "core/base/spans/span.h"
 #include "dist/rendezvous/rank_list.h"
 #include "train/gradient_options.h"
 #include "train/run/shard_writing.h"
@@ -113,6 +114,7 @@ void CheckpointSaver::end_copies() {
 }
 
 void CheckpointSaver::write() {
+  const Span span(SpanKind::kCheckpoint, "write a checkpoint");
   const auto start = Clock::now();
   try {
     if (asynchronous_) copies_.finish();

@@ -13,7 +13,7 @@ class NonFiniteGuard {
  public:
   /// Tolerates at most `limit` non-finite steps; the count restarts at a finite step later than the
   /// last non-finite one.
-  NonFiniteGuard(NonFinite policy, int64_t limit) : policy_(policy), limit_(limit) {}
+  [[nodiscard]] NonFiniteGuard(NonFinite policy, int64_t limit) : policy_(policy), limit_(limit) {}
 
   /// Call after every step. Returns kStop if the limit is exceeded, else the policy. The result for
   /// a finite step is meaningless.

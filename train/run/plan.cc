@@ -14,6 +14,7 @@
 #include "nn/initial_values.h"
 #include "train/build.h"
 #include "train/gradient_options.h"
+#include "train/offloaded_activations.h"
 #include "train/precision.h"
 #include "train/step_share.h"
 
@@ -56,13 +57,17 @@ int64_t planned_micro_batches(const RunPlan& plan) {
 
 /// Allocates as Trainer::step does, without its numbers: loss, loss scale, norm, learning rate.
 void run_step(const PlannedModel& planned, const std::vector<Tensor>& inputs, const RunPlan& plan,
-              Precision precision, dist::GradientSync& sync, Optimizer& optimizer) {
+              Precision precision, const std::optional<HostActivations>& host_activations,
+              dist::GradientSync& sync, Optimizer& optimizer) {
   const int64_t micro_batches = planned_micro_batches(plan);
   sync.begin_step();
   for (int64_t leaf = 0; leaf < plan.leaves; ++leaf) {
     sync.begin_leaf();
     for (int64_t i = 0; i < micro_batches; ++i) {
-      const Tensor loss = loss_of(planned, inputs, precision);
+      const Tensor loss = [&] {
+        const std::optional<SavedTensorHooksGuard> guard = guard_of(host_activations);
+        return loss_of(planned, inputs, precision);
+      }();
       if (leaf + 1 == plan.leaves && i + 1 == micro_batches) sync.expect_last_backward();
       loss.backward();
     }
@@ -75,7 +80,7 @@ void run_evaluation(const PlannedModel& planned, const std::vector<Tensor>& inpu
                     Precision precision) {
   const NoGradGuard no_grad;
   planned.model->eval();
-  loss_of(planned, inputs, precision);
+  (void)loss_of(planned, inputs, precision);
 }
 
 /// Allocates as save_checkpoint does: tensors that files store transposed, and those that are
@@ -85,7 +90,7 @@ void run_checkpoint(const nn::Module& model, bool collects) {
   for (const nn::StoredParameter& stored : model.stored_parameters()) {
     const Tensor whole =
         collects ? empty(stored.tensor.sizes(), stored.tensor.options()) : stored.tensor;
-    if (stored.transposed) whole.t().contiguous();
+    if (stored.transposed) (void)whole.t().contiguous();
   }
 }
 
@@ -175,6 +180,16 @@ void move_to_host(RunPlan& plan, const dist::ShardedModel& sharded) {
   plan.peak_bytes -= are_shards ? plan.host_bytes : state;
 }
 
+/// Counts what an asynchronous save copies: a rank's part, or the whole model.
+void add_copies(RunPlan& plan, const config::RunConfig& config, const dist::ShardedModel* sharded) {
+  if (!config.checkpoint().asynchronous()) return;
+  const bool keeps_whole = sharded != nullptr && !sharded->gathers_each_pass();
+  plan.copy_bytes =
+      plan.parameter_bytes / (keeps_whole ? sharded->shard_size() : 1) + plan.optimizer_bytes;
+  const bool is_on_device = is_asynchronous(parse_device(config.device()).type);
+  (is_on_device ? plan.host_bytes : plan.peak_bytes) += plan.copy_bytes;
+}
+
 }  // namespace
 
 PlannedModel planned_model(const config::RunConfig& config, int64_t rows) {
@@ -216,12 +231,14 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   dist::GradientSync& sync = sharded ? static_cast<dist::GradientSync&>(*sharded)
                                      : static_cast<dist::GradientSync&>(*reducer);
   const Precision precision = precision_of(config);
+  const std::optional<HostActivations> host_activations =
+      offloaded_activations(config, model, kMeta);
   if (sharded) sharded->release_full_parameters(true);
-  run_step(planned, inputs, plan, precision, sync, *optimizer);
+  run_step(planned, inputs, plan, precision, host_activations, sync, *optimizer);
   if (group) group->complete();
   const Sent sent_before = group ? sent_by(*group) : Sent();
   // From the second step on blocks are found otherwise than in the first.
-  run_step(planned, inputs, plan, precision, sync, *optimizer);
+  run_step(planned, inputs, plan, precision, host_activations, sync, *optimizer);
   if (group) {
     group->complete();
     plan.communication = sharded ? in_a_step(sent_by(*group), sent_before, *sharded, plan)
@@ -246,6 +263,12 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   plan.activation_bytes =
       plan.peak_bytes - plan.parameter_bytes - plan.gradient_bytes - plan.optimizer_bytes;
   if (sharded && config.parallel().cpu_offload()) move_to_host(plan, *sharded);
+  if (host_activations) {
+    // The host holds those of one micro-batch at a time.
+    plan.host_bytes +=
+        host_activations->copied_bytes() / (2 * plan.leaves * planned_micro_batches(plan));
+  }
+  add_copies(plan, config, sharded.get());
   // A checkpoint holds the state of all ranks, each tensor of a parameter's shape.
   const int64_t state_bytes =
       sharded ? static_cast<int64_t>(optimizer->state_names().size()) * whole_bytes

@@ -40,9 +40,13 @@ struct RunPlan {
   /// Excludes the scratch memory of kernels, which grows with the number of threads and does not
   /// come from the allocator.
   int64_t peak_bytes = 0;
-  /// With parallel.cpu_offload what a rank keeps of parameters, gradients and optimizer state in
-  /// the host's memory. The peak is the device's then, without them.
+  /// What a rank keeps in the host's memory, beside a device: copies of asynchronous saves, with
+  /// parallel.cpu_offload parameters, gradients and optimizer state, with train.offload_activations
+  /// what a micro-batch saves for backward. The peak is the device's then, without them.
   int64_t host_bytes = 0;
+  /// With checkpoint.asynchronous the copies of weights and optimizer state that are written beside
+  /// training, from the first save on: in the peak on a cpu, in host_bytes elsewhere.
+  int64_t copy_bytes = 0;
   /// Bytes that a rank sends to others in a step, by kind of operation.
   struct Communication {
     int64_t all_reduce = 0;

@@ -10,6 +10,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/factory/literal.h"
 #include "dist/group/agreement.h"
 
 namespace lockstep::train {
@@ -22,6 +23,25 @@ constexpr std::chrono::hours kFollowerTimeout{24};
 /// Copies rank 0's values to all ranks. One by one, since a stored tensor may be a view.
 void broadcast_each(dist::ProcessGroup& group, const std::vector<nn::StoredParameter>& tensors) {
   for (const nn::StoredParameter& each : tensors) dist::broadcast_values(group, each.tensor);
+}
+
+void broadcast_spikes(dist::ProcessGroup& group, SpikeWatch& spikes) {
+  if (spikes.rule().action == SpikeAction::kKeep) return;
+  const SpikeMemory& own = spikes.memory();
+  const auto window = static_cast<size_t>(spikes.rule().window);
+  std::vector<double> told = {static_cast<double>(own.row.count),
+                              static_cast<double>(own.row.furthest),
+                              static_cast<double>(own.losses.size())};
+  told.resize(3 + 2 * window);
+  std::ranges::copy(own.losses, told.begin() + 3);
+  std::ranges::copy(own.grad_norms, told.begin() + 3 + std::ssize(own.losses));
+  const Tensor numbers = tensor(told);
+  group.broadcast(numbers, 0).wait();
+  const auto* const values = numbers.data<double>();
+  const auto count = static_cast<size_t>(values[2]);
+  spikes.remember({.losses = {values + 3, values + 3 + count},
+                   .grad_norms = {values + 3 + count, values + 3 + 2 * count},
+                   .row = {static_cast<int64_t>(values[0]), static_cast<int64_t>(values[1])}});
 }
 
 }  // namespace
@@ -94,8 +114,8 @@ double Replicas::announce_end_of_save(CheckpointSaver& saver) {
   return saver.finish();
 }
 
-void Replicas::announce_end() {
-  if (group_ != nullptr) agree({Act::kEnd});
+void Replicas::announce_end(RunEnd how) {
+  if (group_ != nullptr) agree({Act::kEnd, static_cast<int64_t>(how)});
 }
 
 std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
@@ -157,16 +177,17 @@ void Replicas::share_state(Trainer& trainer) {
   trainer.optimizer().set_steps(static_cast<int64_t>(values[2]));
   trainer.scaler().load_state({values[3], values[4], values[5], static_cast<int64_t>(values[6]),
                                static_cast<int64_t>(values[7])});
+  broadcast_spikes(*group_, trainer.spikes());
 }
 
-void Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
-                      const std::function<void(const StepResult&)>& after_step) {
+RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
+                        const std::function<void(int64_t step)>& before_step) {
   for (;;) {
     const Next next = agree({Act::kEnd});
     switch (next.act) {
       case Act::kStep: {
-        const StepResult result = trainer.step(next.detail != 0);
-        if (after_step) after_step(result);
+        if (before_step) before_step(trainer.steps_done());
+        (void)trainer.step(next.detail != 0);
         break;
       }
       case Act::kEvaluation:
@@ -191,7 +212,7 @@ void Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
         (void)overlap_report(*group_, trainer.overlap().steps(), "");
         break;
       case Act::kEnd:
-        return;
+        return static_cast<RunEnd>(next.detail);
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "dist/group/process_group.h"
 #include "train/report/overlap_report.h"
 #include "train/run/checkpoint_saver.h"
+#include "train/run/stop_rule.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {
@@ -44,15 +45,15 @@ class Replicas {
   /// CheckpointSaver::begin and finish, which need the other ranks where it saves in shards.
   void announce_save(CheckpointSaver& saver, CheckpointSaver::Leader leader);
   double announce_end_of_save(CheckpointSaver& saver);
-  void announce_end();
+  void announce_end(RunEnd how);
   /// Gathers from all ranks how communication overlapped with backward in the last steps
   /// (train/report/overlap_report.h). Returns nothing without other ranks or recorded steps.
   std::optional<OverlapReport> announce_overlap(const Trainer& trainer, const std::string& name);
 
-  /// For the other ranks: performs what the leader announces, until announce_end. Calls
-  /// `after_step` with the result of each step.
-  void follow(Trainer& trainer, CheckpointSaver& saver,
-              const std::function<void(const StepResult&)>& after_step = {});
+  /// For the other ranks: performs what the leader announces, until announce_end, and returns how
+  /// the run ended. Calls `before_step` as each step begins.
+  RunEnd follow(Trainer& trainer, CheckpointSaver& saver,
+                const std::function<void(int64_t step)>& before_step = {});
 
  private:
   enum class Act : int64_t {
@@ -69,7 +70,8 @@ class Replicas {
   struct Next {
     Act act;
     int64_t detail = 0;  ///< kEvaluation: max_batches; kStep: 1 if another step is to follow;
-                         ///< kCollect: the number of the tensor; kSample: bytes of text
+                         ///< kCollect: the number of the tensor; kSample: bytes of text; kEnd:
+                         ///< the RunEnd
     uint64_t more = 0;   ///< kSample: the seed
   };
   Next agree(const Next& next);

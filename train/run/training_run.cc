@@ -13,6 +13,7 @@
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/folders.h"
 #include "core/base/json_line.h"
+#include "core/base/spans/span.h"
 #include "core/base/terminal_text.h"
 #include "core/tensor/allocator.h"
 #include "train/build.h"
@@ -121,7 +122,12 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
                                group)),
       saver_(config, trainer_, replicas_.group()),
       guard_(policy_of(config.train()), config.train().non_finite_limit()),
-      can_roll_back_(policy_of(config.train()) == NonFinite::kRollback) {
+      can_roll_back_(policy_of(config.train()) == NonFinite::kRollback ||
+                     trainer_.spikes().rule().action == SpikeAction::kRollback) {
+  LS_CHECK(config.audit().every_steps() == 0 || replicas_.group() != nullptr, ConfigError,
+           "[audit] audit.every_steps is {} with one rank: expected several, which compute each "
+           "other's micro-batches. Start more, or leave audit out.",
+           config.audit().every_steps());
   const Resumption resumption = resume(trainer_, directory_.checkpoints(), config);
   notes_ = resumption.notes;
   if (resumption.from) {
@@ -153,6 +159,14 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   replicas_.announce_state(trainer_);
 }
 
+void TrainingRun::begin_account(const RunOptions& options) {
+  times_.emplace(directory_, trainer_.steps_done(), options.begun.value_or(constructed_));
+}
+
+void TrainingRun::spent_on(TimeUse use) {
+  if (times_) times_->spend(use);
+}
+
 bool TrainingRun::may_begin_next_ahead() const {
   const int64_t done = trainer_.steps_done() + 1;
   return !settings_.stop.all_steps_done(done) && !memory_.wants_whole_steps() &&
@@ -178,14 +192,19 @@ StepReport TrainingRun::report_of(const StepResult& step) const {
   report.checkpoint_ms = saver_.is_asynchronous() ? stall_seconds_ * 1e3 : -1;
   report.skipped = !step.outcome.updated();
   report.non_finite = step.non_finite;
+  report.spike = step.spike;
+  report.audit = audit_found_;
   return report;
 }
 
 std::optional<EvaluationReport> TrainingRun::evaluate(const StepReport& step, bool whole,
                                                       RunSummary& summary) {
   const int64_t max_batches = whole ? 0 : settings_.eval_batches;
+  if (times_) times_->spend_other();
+  const Range range("evaluation");
   replicas_.announce_evaluation(max_batches);
   const std::optional<Evaluation> evaluation = trainer_.evaluate(max_batches);
+  spent_on(TimeUse::kEvaluation);
   if (!evaluation) return std::nullopt;
   if (whole) summary.held_out = *evaluation;
   return EvaluationReport{.step = step.step,
@@ -217,13 +236,14 @@ RunSummary TrainingRun::run_without_steps(const RunOptions& options) {
   summary.first_step = summary.steps = trainer_.steps_done();
   summary.final_loss = std::numeric_limits<double>::quiet_NaN();
   finish(summary, settings_.stop.end_after(summary.steps), options);
-  replicas_.announce_end();
+  replicas_.announce_end(summary.end);
   return summary;
 }
 
 RunSummary TrainingRun::run(const RunOptions& options) {
   if (nothing_to_train_) return run_without_steps(options);
   const auto start = Clock::now();
+  begin_account(options);
   drop_steps_after(directory_.metrics(), trainer_.steps_done());
   RunLog log(directory_, options.terminal,
              {.total_steps = settings_.stop.steps,
@@ -236,6 +256,7 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   RunSummary summary;
   summary.first_step = trainer_.steps_done();
   summary.final_loss = std::numeric_limits<double>::quiet_NaN();
+  times_->spend_on_start();
   if (can_roll_back_ && saved_step_ < 0) checkpoint(log, options);
   const auto save_left = [&] {  // seconds until a checkpoint that is begun now is written
     return saver_.is_under_way() ? 2 * save_seconds_ : save_seconds_;
@@ -248,8 +269,10 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     if (options.before_step) options.before_step(trainer_.steps_done());
     memory_.begin_step(trainer_.steps_done() + 1);
     const bool another = may_begin_next_ahead();
+    times_->spend_other();
     replicas_.announce_step(another);
     const StepResult step = trainer_.step(another);
+    times_->spend_on_step(step.data_wait_ms / 1e3, step.outcome.updated());
     memory_.end_step(step.step + 1);
     summary.tokens += step.tokens;
     summary.seconds += step.seconds;
@@ -262,19 +285,32 @@ RunSummary TrainingRun::run(const RunOptions& options) {
       return step.stop || cut_short || out_of_time || (options.stop && options.stop());
     };
 
-    if (saver_.has_ended()) finish_save(log);
+    if (saver_.has_ended()) {
+      finish_save(log);
+      spent_on(TimeUse::kCheckpoint);
+    }
     const StepReport report = report_of(step);
     stall_seconds_ = -1;
     summary.step_durations.add(report.step_ms);
     log.show(report);
     log_buckets(log);
     std::optional<EvaluationReport> evaluated;
-    if (holds_out && (last || is_due(report.step, settings_.eval_every)) && !stopping()) {
+    const bool right = step.audit.empty();
+    if (right && holds_out && (last || is_due(report.step, settings_.eval_every)) && !stopping()) {
       const WaitFor waiting(options, kBatch);
       evaluated = evaluate(report, last, summary);
       cut_short = !evaluated;
     }
-    log.record(report, evaluated);
+    log.record(report, evaluated, &*times_);
+    handle_audit(step, log);
+    if (!right) {
+      last = false;
+      continue;
+    }
+    if (step.outcome.spike) {
+      handle_spike(step, log);
+      last = last && rule.all_steps_done(trainer_.steps_done());
+    }
     const NonFinite action = guard_.after(step.step, step.outcome.finite);
     if (!step.outcome.finite) {
       handle_non_finite(step, action, log, options);
@@ -292,15 +328,20 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   {
     const WaitFor waiting(options, "the checkpoint that is being written");
     const auto begin = Clock::now();
+    times_->spend_other();
     finish_save(log);
+    spent_on(TimeUse::kCheckpoint);
     save_counts_.stall_seconds += seconds_since(begin);
   }
   if (saver_.is_asynchronous()) summary.saves = save_counts_;
   summary.steps = trainer_.steps_done();
   if (summary.end != RunEnd::kStopped) finish(summary, rule.end_after(summary.steps), options);
   summary.overlap = report_overlap();
-  replicas_.announce_end();
-  start_.end(summary.end == RunEnd::kStopped ? kStopped : kFinished);
+  replicas_.announce_end(summary.end);
+  const std::string_view how = summary.end == RunEnd::kStopped ? kStopped : kFinished;
+  start_.end(how);
+  times_->end(summary.steps, how);
+  summary.times = times_->so_far();
   summary.told_lost_log = log.told_lost_log();
   log.close();
   return summary;
@@ -310,7 +351,10 @@ void TrainingRun::checkpoint(RunLog& log, const RunOptions& options) {
   const int64_t step = trainer_.steps_done();
   if (saved_step_ == step || (saver_.is_under_way() && saving_step_ == step)) return;
   const WaitFor waiting(options, "the checkpoint that is being written");
+  const Span span(SpanKind::kCheckpoint, "checkpoint");
   const auto start = Clock::now();
+  times_->spend_other();
+  times_->mark(step);
   if (saver_.is_under_way()) {
     const bool waits = !saver_.has_ended();
     const int64_t before = saving_step_;
@@ -330,6 +374,7 @@ void TrainingRun::checkpoint(RunLog& log, const RunOptions& options) {
                                    .collect = collect_state(),
                                    .then = [this, step] { after_save(step); }});
   if (!saver_.is_asynchronous()) finish_save(log);
+  spent_on(TimeUse::kCheckpoint);
   const double stalled = seconds_since(start);
   stall_seconds_ = std::max(stall_seconds_, 0.0) + stalled;
   save_counts_.stall_seconds += stalled;
@@ -352,6 +397,51 @@ void TrainingRun::finish_save(RunLog& log) {
   for (const std::string& problem : save_problems_) log.note(problem);
 }
 
+void TrainingRun::go_back(RunLog& log) {
+  finish_save(log);
+  const int64_t next_batch = trainer_.position().batch;
+  const SpikeRow row = trainer_.spikes().memory().row;
+  const std::filesystem::path newest = newest_checkpoint(directory_.checkpoints());
+  restore(trainer_, newest, verify_checkpoint(newest));
+  trainer_.set_position({trainer_.steps_done(), next_batch});
+  trainer_.spikes().set_row(row);
+  replicas_.announce_state(trainer_);
+  // Resuming from that checkpoint would come to the same step and roll back again, so it need not
+  // be rewritten with the new position.
+  saved_step_ = trainer_.steps_done();
+  log.go_back(trainer_.steps_done());
+  times_->go_back(trainer_.steps_done());
+}
+
+void TrainingRun::handle_spike(const StepResult& step, RunLog& log) {
+  const int64_t number = step.step + 1;
+  const std::string found = fmt::format("step {}: {}", number, step.spike);
+  if (trainer_.spikes().rule().action == SpikeAction::kRollback) {
+    go_back(log);
+    log.note(fmt::format("{}. Going back to step {}, leaving out the batches since", found,
+                         trainer_.steps_done()));
+  } else {
+    log.note(fmt::format("{}{}. Its samples: lockstep data of-step {} {}", found,
+                         step.outcome.left_out ? ", and is left out" : "",
+                         directory_.path().string(), number));
+  }
+}
+
+void TrainingRun::handle_audit(const StepResult& step, RunLog& log) {
+  audit_found_ = step.audit;
+  if (step.audit.empty()) {
+    failed_audits_ = 0;
+    return;
+  }
+  constexpr int64_t kMost = 3;
+  const std::string found = fmt::format("[audit] step {}: {}", step.step + 1, step.audit);
+  LS_CHECK(++failed_audits_ < kMost, DeviceError,
+           "{}. That was so {} times in a row. Go on without that host.", found, kMost);
+  log.note(found + ". The step is done again");
+  log.go_back(trainer_.steps_done());
+  times_->go_back(trainer_.steps_done());
+}
+
 void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, RunLog& log,
                                     const RunOptions& options) {
   if (step.outcome.spoiled) {
@@ -363,27 +453,19 @@ void TrainingRun::handle_non_finite(const StepResult& step, NonFinite action, Ru
         step.step + 1, step.loss, step.grad_norm, step.non_finite,
         directory_.checkpoints().string()));
   }
-  const Position after = trainer_.position();
   if (action == NonFinite::kSkip) {
     log.note(fmt::format("step {} is not finite and left out: {}", step.step + 1, step.non_finite));
     return;
   }
   if (action == NonFinite::kRollback) {
-    finish_save(log);
-    const std::filesystem::path newest = newest_checkpoint(directory_.checkpoints());
-    restore(trainer_, newest, verify_checkpoint(newest));
-    trainer_.set_position({trainer_.steps_done(), after.batch});
-    replicas_.announce_state(trainer_);
-    // Resuming from that checkpoint would fail at the same step and roll back again, so it need not
-    // be rewritten with the new position.
-    saved_step_ = trainer_.steps_done();
-    log.go_back(trainer_.steps_done());
+    go_back(log);
     log.note(fmt::format(
         "step {} is not finite: {}. Going back to step {}, leaving out the batches since",
         step.step + 1, step.non_finite, trainer_.steps_done()));
     return;
   }
   // Saves the state before the step, so that training can resume from it with other settings.
+  const Position after = trainer_.position();
   trainer_.set_position({after.step - 1, after.batch - 1});
   checkpoint(log, options);
   finish_save(log);
@@ -442,8 +524,9 @@ void TrainingRun::export_model() {
   train::export_model(trainer_.task(), directory_, trainer_.steps_done(), collect_state());
 }
 
-void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
-                     const StopRequest& stop, const std::function<void()>& begin) {
+RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
+                       const StopRequest& stop, const std::function<void()>& begin,
+                       const std::function<void(int64_t step)>& before_step) {
   RunStart::follow(group);
   // The leader broadcasts the weights, so they are not loaded here.
   config::RunConfig built = config;
@@ -456,7 +539,7 @@ void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
   replicas.require_same_data(trainer.task());
   if (begin) begin();
   CheckpointSaver saver(config, trainer, replicas.group());
-  replicas.follow(trainer, saver);
+  return replicas.follow(trainer, saver, before_step);
 }
 
 }  // namespace lockstep::train

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -14,6 +15,7 @@
 #include "train/report/run_memory.h"
 #include "train/report/run_start.h"
 #include "train/report/step_durations.h"
+#include "train/report/time_account.h"
 #include "train/run/checkpoint.h"
 #include "train/run/checkpoint_saver.h"
 #include "train/run/non_finite.h"
@@ -30,6 +32,7 @@ struct RunSummary {
   int64_t steps = 0;       ///< steps done in all
   int64_t tokens = 0;      ///< trained on by this process
   double seconds = 0;      ///< of training steps, validation not counted
+  RunTimes times;          ///< of the run's wall time, over all its starts; none without a step
   double final_loss = 0;   ///< of the last step; NaN if this process made none
   StepDurations step_durations;
   /// Present for runs of several ranks in which backward overlapped communication.
@@ -43,30 +46,32 @@ struct RunSummary {
 struct RunOptions {
   std::FILE* terminal = stderr;  ///< for progress; must outlive the run
   LogFormat format = LogFormat::kText;
-  int log_error = 0;  ///< errno of a message before the run that was lost; 0: none
-  StopRequest stop;   ///< called after every step
+  int log_error = 0;      ///< errno of a message before the run that was lost; 0: none
+  StopRequest stop = {};  ///< called after every step
   /// Called with what a stop has to wait for from now on: "this step", "the checkpoint", ... The
   /// text lives as long as the process.
-  std::function<void(const char* what)> waiting_for;
+  std::function<void(const char* what)> waiting_for = {};
+  /// When this process began, from which its wall time counts; nothing: with the constructor.
+  std::optional<std::chrono::steady_clock::time_point> begun = {};
   double time_limit = 0;  ///< seconds after which the run stops resumably; 0: no limit
   /// Generates RunSummary::sample at the end, while the other ranks are still there, of which a
   /// sharded model needs the weights.
   bool final_sample = false;
-  std::function<void(int64_t step)> before_step;  ///< called as each step begins
+  std::function<void(int64_t step)> before_step = {};  ///< called as each step begins
 };
 
 /// Trains as `config` says and writes everything to `directory`: config.txtpb (resolved, enough to
-/// repeat the run), environment.json, metrics.jsonl (one line per step), a TensorBoard event file,
-/// checkpoints/, samples.jsonl if samples are enabled, memory.json and memory.pickle if memory is
-/// recorded (train/report/run_memory.h), overlap.json and overlap.svg for runs of several ranks
-/// (train/report/overlap_report.h), and at the end model.safetensors, config.json and the
-/// tokenizer's files.
+/// repeat the run), environment.json, metrics.jsonl (one line per step), goodput.json, a
+/// TensorBoard event file, checkpoints/, samples.jsonl if samples are enabled, memory.json and
+/// memory.pickle if memory is recorded (train/report/run_memory.h), overlap.json and overlap.svg
+/// for runs of several ranks (train/report/overlap_report.h), and at the end model.safetensors,
+/// config.json and the tokenizer's files.
 ///
 /// In a directory with checkpoints it resumes from the newest whole one (train/run/resume.h). The
 /// losses are those of a run that was never interrupted.
 ///
-/// A line of metrics.jsonl holds what step_record writes and, if the model was evaluated after the
-/// step, val_loss and the members of add_scores.
+/// A line of metrics.jsonl holds what step_record writes, the sums of TimeAccount and, if the model
+/// was evaluated after the step, val_loss and the members of add_scores.
 class TrainingRun {
  public:
   /// Locks the directory, restores a checkpoint if there is one, writes config and environment.
@@ -123,6 +128,13 @@ class TrainingRun {
   void after_save(int64_t step);
   /// Waits for the save that is under way, if one is. Throws its error.
   void finish_save(RunLog& log);
+  /// Restores the newest checkpoint on all ranks; the batches since are left out.
+  void go_back(RunLog& log);
+  /// Tells of a step that is a spike, and goes back where the config says so.
+  void handle_spike(const StepResult& step, RunLog& log);
+  /// Tells of a step that an audit found wrong, which is done again. Throws DeviceError where that
+  /// has not helped.
+  void handle_audit(const StepResult& step, RunLog& log);
   /// Applies `action` to a non-finite step: returns with the trainer ready for its next step, or
   /// throws NonFiniteError.
   void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log,
@@ -134,11 +146,15 @@ class TrainingRun {
   /// Evaluates on all held-out data if that was not done yet, and writes the weights.
   void finish(RunSummary& summary, RunEnd end, const RunOptions& options);
   std::optional<OverlapReport> report_overlap();
+  /// Begins the account of the wall time, before any line of the metrics is dropped.
+  void begin_account(const RunOptions& options);
+  void spent_on(TimeUse use);
   /// Whether all steps are done and the run's directory holds the model of their end.
   bool is_finished() const;
   std::function<Tensor(size_t)> collect_state();
   void export_model();
 
+  std::chrono::steady_clock::time_point constructed_ = std::chrono::steady_clock::now();
   RunDirectory directory_;
   RunLock lock_;
   RunStart start_;
@@ -152,6 +168,8 @@ class TrainingRun {
   CheckpointSaver saver_;                   // its thread uses what is above
   NonFiniteGuard guard_;
   bool can_roll_back_;
+  std::string audit_found_;    ///< for the next line of metrics, of the step that is done again
+  int64_t failed_audits_ = 0;  ///< in a row
   bool logged_buckets_ = false;
   std::vector<std::string> notes_;
   bool nothing_to_train_ = false;
@@ -161,13 +179,16 @@ class TrainingRun {
   double save_seconds_ = 0;                     ///< time that writing the last checkpoint took
   double stall_seconds_ = -1;  ///< of training, for checkpoints since the last line of metrics
   SaveCounts save_counts_;
+  std::optional<TimeAccount> times_;  ///< of `run`, unless nothing is left to train
 };
 
 /// Runs the other ranks of a TrainingRun's group: performs the leader's steps and evaluations on
 /// this rank's share of the data until the leader's run ends. Writes no files. `stop` is called in
 /// every step and evaluation; true ends the run on all ranks. `begin`, if given, is called before
-/// the first step, when model and data are there.
-void follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
-                     const StopRequest& stop, const std::function<void()>& begin = {});
+/// the first step, when model and data are there, and `before_step` as each step begins. Returns
+/// how the leader's run ended.
+RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
+                       const StopRequest& stop, const std::function<void()>& begin = {},
+                       const std::function<void(int64_t step)>& before_step = {});
 
 }  // namespace lockstep::train

@@ -36,11 +36,13 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
       {reinterpret_cast<const char*>(header_.data()) + sizeof(json_bytes), json_bytes}, origin);
   check_layout(header, file_.bytes() - header_.size(), origin);
   tensors_ = std::move(header.entries);
+  by_name_.reserve(tensors_.size());
+  for (const TensorEntry& tensor : tensors_) by_name_.emplace(tensor.name, &tensor);
 }
 
 const TensorEntry* SafetensorsReader::find(std::string_view name) const {
-  const auto found = std::ranges::find(tensors_, name, &TensorEntry::name);
-  return found == tensors_.end() ? nullptr : &*found;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 void SafetensorsReader::read(const TensorEntry& tensor, uint64_t first,

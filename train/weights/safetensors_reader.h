@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/files/regular_file.h"
@@ -21,6 +22,8 @@ class SafetensorsReader {
   /// Validates the header as `parse_safetensors` does, and throws its errors; UnreadableError with
   /// the system's reason.
   explicit SafetensorsReader(const std::filesystem::path& path);
+  SafetensorsReader(const SafetensorsReader&) = delete;
+  SafetensorsReader& operator=(const SafetensorsReader&) = delete;
 
   /// The bytes before the data: the length of the JSON, and the JSON.
   std::span<const std::byte> header() const { return header_; }
@@ -40,6 +43,7 @@ class SafetensorsReader {
   RegularFile file_;
   std::vector<std::byte> header_;
   std::vector<TensorEntry> tensors_;
+  std::unordered_map<std::string_view, const TensorEntry*> by_name_;
 };
 
 /// Computes the digest of a file by reading each of its bytes once.

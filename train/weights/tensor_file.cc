@@ -1,8 +1,9 @@
 #include "train/weights/tensor_file.h"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
@@ -41,11 +42,14 @@ template <class Found>
 void check_fit(const std::filesystem::path& path, const std::vector<Found>& found,
                std::span<const nn::StoredParameter> tensors) {
   std::string problems;
-  std::set<std::string_view> expected;
+  std::unordered_map<std::string_view, const Found*> by_name;
+  for (const Found& each : found) by_name.emplace(each.name, &each);
+  std::unordered_set<std::string_view> expected;
   for (const nn::StoredParameter& tensor : tensors) {
     expected.insert(tensor.name);
-    const auto record = std::ranges::find(found, tensor.name, &Found::name);
-    if (record == found.end()) {
+    const auto place = by_name.find(tensor.name);
+    const Found* const record = place == by_name.end() ? nullptr : place->second;
+    if (record == nullptr) {
       problems += fmt::format("\n  missing {}", tensor.name);
     } else if (record->dtype != tensor.tensor.dtype() ||
                !same(record->shape, tensor.tensor.sizes())) {

@@ -28,6 +28,40 @@ TEST(LearningRateSchedule, ConstantKeepsThePeak) {
   EXPECT_DOUBLE_EQ(schedule.learning_rate(100), 0.5);
 }
 
+TEST(LearningRateSchedule, ALineFallsFromTheEndOfWarmUp) {
+  const LearningRateSchedule schedule{.kind = LearningRateSchedule::Kind::kLinear,
+                                      .peak = 2.0,
+                                      .warmup_steps = 2,
+                                      .decay_steps = 12,
+                                      .minimum_ratio = 0.1};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(1), 2.0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(2), 2.0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(7), 0.2 + 0.5 * 1.8);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(12), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(99), 0.2);
+}
+
+TEST(LearningRateSchedule, WsdIsStableUntilItsCooldown) {
+  LearningRateSchedule schedule{.kind = LearningRateSchedule::Kind::kWsd,
+                                .peak = 2.0,
+                                .warmup_steps = 2,
+                                .decay_steps = 30,
+                                .cooldown_steps = 16,
+                                .minimum_ratio = 0.1};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(2), 2.0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(14), 2.0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(18), 0.2 + 0.5 * 1.8);  // a quarter done
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(23), 0.2 + 0.25 * 1.8);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(30), 0.2);
+  schedule.cooldown_steps = 0;
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(29), 2.0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(30), 0.2);
+  schedule.cooldown_steps = 99;  // begins with the end of warm-up
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(2), 2.0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(9), 0.2 + 0.5 * 1.8);
+}
+
 TEST(LearningRateSchedule, AWarmUpLongerThanTheRunIsAllowed) {
   const LearningRateSchedule schedule{.peak = 1.0, .warmup_steps = 100, .decay_steps = 5};
   EXPECT_DOUBLE_EQ(schedule.learning_rate(4), 0.05);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -146,6 +147,95 @@ TEST(Muon, StepIsTheOrthogonalizedNesterovDirectionWithDecoupledDecay) {
     weight = weight - (step + weight * 0.2) * (0.1 * 0.3);
   }
   EXPECT_TRUE(all(isclose(problem.parameters[1], weight, 1e-4, 1e-5)).item<bool>());
+}
+
+/// The published update in plain loops and f64, of a matrix in rows.
+class ReferenceMuon {
+ public:
+  ReferenceMuon(const Tensor& weight, const MuonOptions& options)
+      : rows_(weight.size(0)), columns_(weight.size(1)), options_(options) {
+    for (int64_t i = 0; i < weight.numel(); ++i) weight_.push_back(weight.data<float>()[i]);
+    buffer_.resize(weight_.size());
+  }
+
+  void step(const Tensor& gradient, double rate, double grad_scale) {
+    std::vector<double> direction(weight_.size());
+    for (size_t i = 0; i < weight_.size(); ++i) {
+      const double slope = gradient.data<float>()[i] * grad_scale;
+      buffer_[i] = options_.momentum * buffer_[i] + slope;
+      direction[i] = slope + options_.momentum * buffer_[i];
+    }
+    const std::vector<double> step = orthogonal(direction);
+    const double scale =
+        std::sqrt(std::max(1.0, static_cast<double>(rows_) / static_cast<double>(columns_)));
+    for (size_t i = 0; i < weight_.size(); ++i) {
+      weight_[i] -= rate * options_.learning_rate_ratio *
+                    (scale * step[i] + options_.weight_decay * weight_[i]);
+    }
+  }
+  const std::vector<double>& weight() const { return weight_; }
+
+ private:
+  /// x x^T.
+  std::vector<double> gram(const std::vector<double>& x) const {
+    const auto n = static_cast<size_t>(rows_), m = static_cast<size_t>(columns_);
+    std::vector<double> product(n * n);
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j < n; ++j) {
+        for (size_t k = 0; k < m; ++k) product[i * n + j] += x[i * m + k] * x[j * m + k];
+      }
+    }
+    return product;
+  }
+  std::vector<double> times(const std::vector<double>& square, const std::vector<double>& x) const {
+    const auto n = static_cast<size_t>(rows_), m = x.size() / n;
+    std::vector<double> product(x.size());
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t k = 0; k < n; ++k) {
+        for (size_t j = 0; j < m; ++j) product[i * m + j] += square[i * n + k] * x[k * m + j];
+      }
+    }
+    return product;
+  }
+  /// x x^T x is the same whether the matrix is wide or tall.
+  std::vector<double> orthogonal(std::vector<double> x) const {
+    double squares = 0;
+    for (const double each : x) squares += each * each;
+    for (double& each : x) each /= std::sqrt(squares) + 1e-7;
+    for (int64_t i = 0; i < options_.iterations; ++i) {
+      const std::vector<double> square = gram(x);
+      const std::vector<double> cubic = times(square, x), quintic = times(square, cubic);
+      for (size_t j = 0; j < x.size(); ++j) {
+        x[j] = 3.4445 * x[j] - 4.7750 * cubic[j] + 2.0315 * quintic[j];
+      }
+    }
+    return x;
+  }
+
+  int64_t rows_, columns_;
+  MuonOptions options_;
+  std::vector<double> weight_, buffer_;
+};
+
+TEST(Muon, FiftyStepsAreThoseOfAReferenceInPlainLoops) {
+  const MuonOptions options{.learning_rate_ratio = 0.3, .weight_decay = 0.2};
+  MuonProblem problem(options);
+  std::vector<ReferenceMuon> references;
+  for (const size_t matrix : {0, 1}) references.emplace_back(problem.parameters[matrix], options);
+  for (uint64_t step = 0; step < 50; ++step) {
+    for (size_t i = 0; i < problem.gradients.size(); ++i) {
+      problem.gradients[i].copy_(drawn(problem.gradients[i].sizes(), 100 * step + i));
+    }
+    problem.step();
+    for (size_t matrix = 0; matrix < 2; ++matrix) {
+      references[matrix].step(problem.gradients[matrix], 0.1, 0.5);
+      for (int64_t i = 0; i < problem.parameters[matrix].numel(); ++i) {
+        ASSERT_NEAR(problem.parameters[matrix].data<float>()[i],
+                    references[matrix].weight()[static_cast<size_t>(i)], 2e-4)
+            << "step " << step << ", matrix " << matrix << ", element " << i;
+      }
+    }
+  }
 }
 
 TEST(Muon, OtherParametersTakeTheStepsOfAdamW) {

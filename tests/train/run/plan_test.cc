@@ -22,7 +22,7 @@ namespace {
 
 /// Peak of the CPU allocator's bytes while `call` runs, above those allocated before.
 template <class F>
-int64_t measured_peak(F&& call) {
+int64_t peak_during(F&& call) {
   Allocator& memory = allocator(kCPU);
   memory.reset_peak();
   const int64_t before = memory.stats().allocated;
@@ -52,7 +52,7 @@ TEST_P(PlanOf, IsWithinFivePercentOfWhatTrainingTakes) {
   const config::RunConfig config = tiny_run(folder, GetParam().config);
   const RunPlan plan = plan_run(config);
   std::optional<Trainer> trainer;
-  const int64_t peak = measured_peak([&] {
+  const int64_t peak = peak_during([&] {
     trainer.emplace(Trainer::create(config));
     for (int i = 0; i < 3; ++i) trainer->step();
     trainer->evaluate(2);
@@ -219,7 +219,7 @@ TEST(Plan, TakesNoMemoryAndReadsNoFile) {
   const RandomKey generator = default_generator().state();
   const int64_t before = allocator(kMeta).stats().allocated;
   RunPlan plan;
-  EXPECT_LT(measured_peak([&] { plan = plan_run(config); }), 1 << 20);
+  EXPECT_LT(peak_during([&] { plan = plan_run(config); }), 1 << 20);
   EXPECT_GT(plan.peak_bytes, int64_t{4} << 30);
   EXPECT_EQ(allocator(kMeta).stats().allocated, before) << "all was given back";
   EXPECT_EQ(default_generator().state(), generator);
@@ -258,7 +258,7 @@ TEST(Plan, ServesAnyModelThatMakesALoss) {
   const RunPlan plan = plan_run(config, 1, [](int64_t) { return classifier(64); });
   EXPECT_EQ(plan.parameters, 300 * 200 + 200 + 200 * 10 + 10);
   EXPECT_EQ(plan.tokens_per_step(), 64) << "a sample counts as one";
-  const int64_t peak = measured_peak([&] {
+  const int64_t peak = peak_during([&] {
     const PlannedModel real = classifier(64);
     const std::vector<Tensor> batch = real.make_inputs();
     const auto optimizer = build_optimizer(config, real.model->named_parameters());
@@ -311,6 +311,31 @@ TEST(Plan, StateOfAShardedModelIsTheRanksPart) {
       plan_run(tiny_run(folder, model + " parallel { strategy: SHARD_OPTIMIZER }"), 4);
   EXPECT_GE(optimizer.parameter_bytes, whole.parameter_bytes);
   EXPECT_EQ(optimizer.optimizer_bytes, full.optimizer_bytes);
+}
+
+TEST(Plan, CopiesOfAsynchronousSavesAreInThePeak) {
+  const TemporaryDirectory folder;
+  const std::string more =
+      "model { gpt2 { context_length: 32 layers: 2 heads: 2 width: 128 } } "
+      "train { steps: 6 sample_bytes: 0 } checkpoint { every_steps: 1 asynchronous: ";
+  const config::RunConfig config = tiny_run(folder, more + "true }");
+  const RunPlan plan = plan_run(config);
+  EXPECT_EQ(plan.copy_bytes, plan.parameter_bytes + plan.optimizer_bytes);
+  EXPECT_EQ(plan.peak_bytes,
+            plan_run(tiny_run(folder, more + "false }")).peak_bytes + plan.copy_bytes);
+  const int64_t peak = peak_during([&] { rethrow_first(run_on_ranks(config, folder, 1)); });
+  EXPECT_NEAR(static_cast<double>(plan.peak_bytes) / static_cast<double>(peak), 1, 0.05);
+
+  const RunPlan on_device = plan_run(tiny_run(folder, more + "true } device: \"host:0\""));
+  EXPECT_EQ(on_device.host_bytes, plan.copy_bytes);
+  EXPECT_EQ(on_device.peak_bytes, plan.peak_bytes - plan.copy_bytes);
+  for (const char* strategy : {"FULL_SHARD", "SHARD_OPTIMIZER"}) {
+    const RunPlan sharded =
+        plan_run(tiny_run(folder, more + "true } parallel { strategy: " + strategy + " }"), 4);
+    EXPECT_NEAR(static_cast<double>(sharded.copy_bytes), static_cast<double>(plan.copy_bytes) / 4,
+                0.1 * static_cast<double>(plan.copy_bytes))
+        << strategy;
+  }
 }
 
 TEST(Plan, OffloadTakesStateFromTheDevice) {

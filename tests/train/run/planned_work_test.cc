@@ -68,6 +68,7 @@ TEST(CountWork, CheckpointsComputeForwardAgain) {
   // But for a block's last product, whose result backward does not need.
   const double last = 2.0 * 8 * 16 * 4 * 64 * 64;
   EXPECT_EQ(again.backward(), work.backward() + 2 * (work.units[0].forward - last));
+  EXPECT_EQ(work_of("", 1, "recompute: CHEAP").backward(), work.backward());
 }
 
 TEST(CountWork, IsThatOfTheRanksShare) {

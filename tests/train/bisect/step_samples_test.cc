@@ -1,0 +1,60 @@
+#include "train/bisect/step_samples.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/train/bisect/recorded_runs.h"
+#include "train/build.h"
+
+namespace lockstep::train {
+namespace {
+
+TEST(StepSamples, AreWhatTheStepWasTrainedOn) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = six_steps(folder);
+  const RecordedRun run = recorded(folder, "run", config);
+  const StepSamples samples = samples_of_step(run.directory, 4);
+  EXPECT_EQ(samples.batch, 3);
+  EXPECT_TRUE(samples.is_certain);
+  EXPECT_EQ(samples.length, 16);
+  ASSERT_EQ(samples.origins.size(), 8u);
+  EXPECT_EQ(samples.origins, build_task(config)->origins(3, 8));
+  const std::string text = file_content(folder / "text.txt");
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(samples.texts[i], text.substr(static_cast<size_t>(samples.origins[i].first), 16));
+  }
+  EXPECT_TRUE(says(describe(samples), "step 4: batch 3, 8 samples of 16 tokens\n"));
+}
+
+TEST(StepSamples, RefusesAStepThatWasNotMade) {
+  const TemporaryDirectory folder;
+  const RecordedRun run = recorded(folder, "run", six_steps(folder));
+  EXPECT_TRUE(says(message_of<DataError>([&] { (void)samples_of_step(run.directory, 7); }),
+                   "has not made step 7: expected one of its 6 steps"));
+}
+
+TEST(StepSamples, RefusesDataOfNoFile) {
+  const TemporaryDirectory folder;
+  const RecordedRun run = recorded(folder, "run", six_steps(folder, "data { random {} }"));
+  EXPECT_TRUE(says(message_of<DataError>([&] { (void)samples_of_step(run.directory, 2); }),
+                   "come from no file"));
+}
+
+TEST(StepSamples, FollowsBatchesThatWereLeftOut) {
+  const TemporaryDirectory folder;
+  const RecordedRun run = recorded(folder, "run", six_steps(folder));
+  // As if the run had gone back from step 3 to step 2 once, and left out a batch.
+  for (const int step : {4, 6}) {
+    const std::filesystem::path path =
+        run.directory.checkpoints() / fmt::format("step-{:08}/checkpoint.json", step);
+    CheckpointManifest manifest = parse_manifest(file_content(path), path.string());
+    ++manifest.position.batch;
+    put_file(path, format_manifest(manifest));
+  }
+  EXPECT_EQ(samples_of_step(run.directory, 2).batch, 1);
+  EXPECT_EQ(samples_of_step(run.directory, 5).batch, 5);
+  EXPECT_TRUE(samples_of_step(run.directory, 5).is_certain);
+  EXPECT_FALSE(samples_of_step(run.directory, 4).is_certain);
+}
+
+}  // namespace
+}  // namespace lockstep::train

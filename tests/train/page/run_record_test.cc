@@ -1,0 +1,198 @@
+#include "train/page/run_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "tests/core/base/temporary_directory.h"
+
+namespace lockstep::train {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class RunRecordTest : public testing::Test {
+ protected:
+  RunRecordTest() { std::filesystem::create_directories(run_); }
+
+  void put(const std::string& name, std::string_view content) const {
+    put_file(run_ / name, content);
+  }
+  RunRecord read(const RunRecordOptions& options = {}) const { return read_run(run_, options); }
+  /// Its events, "20 checkpoint".
+  static std::vector<std::string> events(const RunRecord& record) {
+    std::vector<std::string> found;
+    for (const RunEvent& event : record.events) {
+      found.push_back(std::to_string(event.step) + " " + event.kind);
+    }
+    return found;
+  }
+
+  TemporaryDirectory folder_;
+  std::filesystem::path run_ = folder_ / "run";
+};
+
+TEST_F(RunRecordTest, AFolderThatHoldsNoRunIsRefused) {
+  EXPECT_THAT(message_of<DataError>([&] { read(); }), HasSubstr("holds no run"));
+  EXPECT_THAT(message_of<DataError>([&] { read_run(folder_ / "absent"); }),
+              HasSubstr("is not there"));
+}
+
+TEST_F(RunRecordTest, WhatIsMeasuredInEachStepIsACurve) {
+  put("metrics.jsonl",
+      "{\"step\":1,\"loss\":3,\"lr\":0.5,\"unknown\":7,\"val_loss\":4,\"tokens_per_s\":1000,\"step_"
+      "ms\":20}\n"
+      "{\"step\":2,\"loss\":2,\"lr\":0.25,\"tokens_per_s\":2000,\"step_ms\":10}\n");
+  const RunRecord record = read();
+  ASSERT_NE(record.find("loss"), nullptr);
+  EXPECT_EQ(record.find("loss")->last().value, 2);
+  EXPECT_EQ(record.find("val_loss")->count(), 1);
+  EXPECT_FALSE(record.series.contains("step"));
+  EXPECT_FALSE(record.series.contains("unknown"));
+  EXPECT_EQ(record.steps, 2);
+  EXPECT_EQ(record.tokens_per_step, 20);
+  // Without an account of the wall time it is that of the steps.
+  EXPECT_DOUBLE_EQ(record.find("wall_s")->last().value, 0.03);
+}
+
+TEST_F(RunRecordTest, WhatARunInTheMakingLacksIsNamed) {
+  put("config.txtpb", "name: \"a\"\n");
+  EXPECT_THAT(read().missing, ElementsAre("metrics.jsonl is not there.",
+                                          HasSubstr("config_origins.txtpb is not there"),
+                                          "environment.json is not there."));
+  EXPECT_THAT(read().config, testing::SizeIs(1));
+}
+
+TEST_F(RunRecordTest, BrokenFilesAreNamedAndTheRestIsRead) {
+  put("metrics.jsonl",
+      "{\"step\":1,\"loss\":3}\nno json\n{\"step\":2,\"loss\":2}\n{\"step\":3,\"lo");
+  put("environment.json", "{\"host\": ");
+  put("samples.jsonl", "{\"step\":1,\"text\":7}\n[]\n{\"step\":2,\"text\":\"two\"}\n{\"st");
+  put("goodput.json", "[1]");
+  put("overlap.json", std::string(100, '['));
+  put("restarts.jsonl", "x\n");
+  std::filesystem::create_directories(run_ / "config.txtpb");
+  const RunRecord record = read();
+  EXPECT_EQ(record.find("loss")->count(), 2);
+  ASSERT_EQ(record.samples.size(), 1u);
+  EXPECT_EQ(record.samples[0].text, "two");
+  for (const char* part : {"metrics.jsonl: 1 line is no JSON object, the first is line 2",
+                           "metrics.jsonl has a last line", "environment.json is no JSON object",
+                           "samples.jsonl has a last line", "goodput.json is no JSON object",
+                           "overlap.json is no JSON object", "config.txtpb cannot be read"}) {
+    EXPECT_THAT(record.missing, Contains(HasSubstr(part)));
+  }
+}
+
+TEST_F(RunRecordTest, LossesThatAreNotFiniteAreCountedAndLeftOut) {
+  put("metrics.jsonl",
+      "{\"step\":1,\"loss\":3}\n"
+      "{\"step\":2,\"loss\":\"NaN\",\"skipped\":true,\"non_finite\":\"layer h.0\"}\n"
+      "{\"step\":3,\"loss\":\"Infinity\"}\n");
+  const RunRecord record = read();
+  EXPECT_EQ(record.find("loss")->count(), 1);
+  EXPECT_THAT(events(record), ElementsAre("2 left out"));
+  EXPECT_EQ(record.events[0].text, "layer h.0");
+  EXPECT_THAT(record.missing,
+              Contains(HasSubstr("The loss of 2 steps is not finite, the first of step 2")));
+}
+
+TEST_F(RunRecordTest, SpikesAreEvents) {
+  put("metrics.jsonl",
+      "{\"step\":1,\"loss\":3,\"spike\":\"loss 3\"}\n"
+      "{\"step\":2,\"loss\":4,\"skipped\":true,\"spike\":\"loss 4\"}\n");
+  const RunRecord record = read();
+  EXPECT_THAT(events(record), ElementsAre("1 spike", "2 left out"));
+  EXPECT_EQ(record.events[0].text, "loss 3");
+  EXPECT_EQ(record.events[1].text, "loss 4");
+}
+
+TEST_F(RunRecordTest, EventsStandWhereTheyHappened) {
+  put("metrics.jsonl",
+      "{\"step\":1,\"loss\":3,\"checkpoint_s\":0,\"starts\":1,\"restarts\":0}\n"
+      "{\"step\":2,\"loss\":3}\n"
+      "{\"step\":3,\"loss\":3,\"checkpoint_s\":0.5,\"starts\":1,\"restarts\":0}\n"
+      "{\"step\":4,\"loss\":3,\"checkpoint_s\":0.5,\"starts\":2,\"restarts\":1}\n"
+      "{\"step\":5,\"loss\":3,\"checkpoint_s\":0.5,\"starts\":3,\"restarts\":1}\n"
+      "{\"rollback_to\":2}\n"
+      "{\"log_lost\":\"No space left on device\"}\n"
+      "{\"step\":3,\"loss\":7}\n");
+  put("restarts.jsonl", "{\"cause\":\"rank 1 was killed\",\"step_lost\":4,\"resumed_from\":3}\n");
+  const RunRecord record = read();
+  EXPECT_THAT(events(record), ElementsAre("2 checkpoint", "2 rollback", "2 warning", "3 restart",
+                                          "4 resume", "4 failure"));
+  EXPECT_EQ(record.steps, 3);
+  EXPECT_EQ(record.find("loss")->last().value, 7);
+  EXPECT_EQ(record.find("loss")->count(), 3);
+}
+
+TEST_F(RunRecordTest, OfThousandsOfSamplesTheFirstTheLastAndSomeBetweenAreKept) {
+  std::string text;
+  for (int step = 1; step <= 5000; ++step) {
+    text += "{\"step\":" + std::to_string(step) + ",\"text\":\"t\"}\n";
+  }
+  put("samples.jsonl", text);
+  put("config.txtpb", "");
+  RunRecordOptions options;
+  options.samples = 50;
+  const RunRecord record = read(options);
+  EXPECT_LE(record.samples.size(), 51u);
+  EXPECT_GE(record.samples.size(), 25u);
+  EXPECT_EQ(record.samples.front().step, 1);
+  EXPECT_EQ(record.samples.back().step, 5000);
+  EXPECT_EQ(record.samples_left_out, 5000 - std::ssize(record.samples));
+}
+
+TEST_F(RunRecordTest, ALongSampleIsCut) {
+  put("config.txtpb", "");
+  put("samples.jsonl", "{\"step\":1,\"text\":\"" + std::string(1 << 20, 'a') + "\"}\n");
+  RunRecordOptions options;
+  options.samples = 0;
+  options.sample_bytes = 0;
+  const RunRecord record = read(options);
+  ASSERT_EQ(record.samples.size(), 1u);
+  EXPECT_LT(record.samples[0].text.size(), size_t{1} << 17);
+  EXPECT_THAT(record.samples[0].text, HasSubstr(" bytes more"));
+}
+
+TEST_F(RunRecordTest, ACheckpointOfANewerVersionIsAWarning) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n");
+  std::filesystem::create_directories(run_ / "checkpoints/step-00000001");
+  put("checkpoints/step-00000001/checkpoint.json",
+      "{\"format\": \"lockstep checkpoint\", \"format_version\": 99}\n");
+  const RunRecord record = read();
+  ASSERT_THAT(events(record), ElementsAre("1 warning"));
+  EXPECT_THAT(record.events[0].text, HasSubstr("OF A NEWER VERSION"));
+}
+
+TEST_F(RunRecordTest, TheConfigOfANewerVersionIsShownAsItIs) {
+  put("config.txtpb", "name: \"a\"\nfuture {\n  speed: WARP\n}\n");
+  const RunRecord record = read();
+  ASSERT_EQ(record.config.size(), 2u);
+  EXPECT_EQ(record.config[1].path, "future.speed");
+  EXPECT_EQ(record.config[1].value, "WARP");
+}
+
+TEST_F(RunRecordTest, OtherRanksAreToldByTheStartsAloneAndNeedNoFilesOfTheirOwn) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3,\"exposed_comm_ms\":2}\n");
+  EXPECT_EQ(read().ranks, 1);
+  put("starts.jsonl", "{\"start\":\"a\",\"ranks\":8,\"begun\":\"x\",\"at_ns\":5}\n{\"sta");
+  EXPECT_EQ(read().ranks, 8);
+  EXPECT_NE(read().find("exposed_comm_ms"), nullptr);
+}
+
+TEST_F(RunRecordTest, AMetricsFileAloneIsARun) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n");
+  const RunRecord record = read_run(run_ / "metrics.jsonl");
+  EXPECT_EQ(record.name, "run");
+  EXPECT_THAT(record.missing, IsEmpty());
+  put("metrics.jsonl", "");
+  EXPECT_THAT(message_of<DataError>([&] { read_run(run_ / "metrics.jsonl"); }),
+              HasSubstr("holds no step"));
+}
+
+}  // namespace
+}  // namespace lockstep::train

@@ -1,0 +1,107 @@
+#include "train/page/run_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/core/base/temporary_directory.h"
+
+namespace lockstep::train {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class RunWatchTest : public testing::Test {
+ protected:
+  void put(const std::string& name, std::string_view content) const {
+    std::filesystem::create_directories(run_);
+    put_file(run_ / name, content);
+  }
+  void append(std::string_view content) const {
+    std::ofstream(run_ / "metrics.jsonl", std::ios::binary | std::ios::app) << content;
+  }
+  std::string look() {
+    watch_.look();
+    return watch_.text({});
+  }
+
+  TemporaryDirectory folder_;
+  std::filesystem::path run_ = folder_ / "run";
+  RunWatch watch_{run_};
+};
+
+TEST_F(RunWatchTest, WaitsForARunThatIsNotThereYet) {
+  EXPECT_THAT(look(), HasSubstr("waiting for a run in "));
+  EXPECT_FALSE(watch_.finished());
+  put("config.txtpb", "train {\n  steps: 10\n}\n");
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3,\"step_ms\":100}\n");
+  EXPECT_THAT(look(), HasSubstr("step 1/10 (10.0 %)"));
+}
+
+TEST_F(RunWatchTest, TakesLinesOnceTheyAreWhole) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n{\"step\":2,\"lo");
+  EXPECT_THAT(look(), HasSubstr("step 1,"));
+  append("ss\":1.5}\n");
+  const std::string text = look();
+  EXPECT_THAT(text, HasSubstr("step 2,"));
+  EXPECT_THAT(text, HasSubstr("from 1.5 nats to 3 nats"));
+}
+
+TEST_F(RunWatchTest, ARestartThatCutsTheMetricsIsFollowed) {
+  put("metrics.jsonl",
+      "{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":9}\n{\"step\":3,\"loss\":9}\n");
+  look();
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n");
+  EXPECT_THAT(look(), HasSubstr("step 1,"));
+  // Cut and longer than before since the last look.
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n");
+  look();
+  put("metrics.jsonl",
+      "{\"step\":1,\"loss\":4}\n{\"step\":2,\"loss\":5}\n{\"step\":3,\"loss\":6}\n");
+  const std::string text = look();
+  EXPECT_THAT(text, HasSubstr("step 3,"));
+  EXPECT_THAT(text, HasSubstr("from 4 nats to 6 nats"));
+}
+
+TEST_F(RunWatchTest, ARunIsFinishedOnceAllStepsAreDoneAndItsModelIsThere) {
+  put("config.txtpb", "train {\n  steps: 2\n}\n");
+  put("metrics.jsonl", "{\"step\":2,\"loss\":3}\n");
+  look();
+  EXPECT_FALSE(watch_.finished());
+  put("model.safetensors", "");
+  EXPECT_THAT(look(), HasSubstr(", finished"));
+  EXPECT_TRUE(watch_.finished());
+}
+
+TEST_F(RunWatchTest, ShowsRanksAndTheLastFailure) {
+  put("starts.jsonl", "{\"start\":\"a\",\"ranks\":8,\"begun\":\"x\",\"at_ns\":5}\n");
+  put("metrics.jsonl",
+      "{\"step\":1,\"loss\":3,\"starts\":1,\"restarts\":0}\n"
+      "{\"step\":2,\"loss\":3,\"starts\":2,\"restarts\":1}\n");
+  const std::string text = look();
+  EXPECT_THAT(text, HasSubstr("ranks  8\n"));
+  EXPECT_THAT(text, HasSubstr("the last: restart after step 1"));
+}
+
+TEST_F(RunWatchTest, FitsIntoATerminal) {
+  std::string lines;
+  for (int step = 1; step <= 100; ++step) {
+    lines += "{\"step\":" + std::to_string(step) + ",\"loss\":3,\"lr\":1,\"grad_norm\":1}\n";
+  }
+  put("metrics.jsonl", lines);
+  watch_.look();
+  for (const int room : {3, 14, 24}) {
+    const std::string text = watch_.text({.columns = 60}, room);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), room);
+  }
+}
+
+TEST_F(RunWatchTest, ControlCharactersOfTextsDoNotReachTheTerminal) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3,\"skipped\":true,\"non_finite\":\"\\u001b[2J\"}\n");
+  EXPECT_THAT(look(), Not(HasSubstr("\x1b")));
+}
+
+}  // namespace
+}  // namespace lockstep::train
