@@ -219,6 +219,11 @@ Option Option::needs(Option other) const {
   return *this;
 }
 
+Option Option::value_is_optional() const {
+  option_->expected(0, 1);
+  return *this;
+}
+
 Option Option::separated_by(char character) const {
   option_->delimiter(character);
   return *this;

@@ -63,6 +63,8 @@ class Option {
 
   /// Giving this option without `other` is a usage error.
   Option needs(Option other) const;
+  /// The value may be left out; the variable is then empty, and `given()` says that it was named.
+  Option value_is_optional() const;
   /// For a list: `character` also separates values.
   Option separated_by(char character) const;
   /// For a list: each value must be preceded by the option's name. Otherwise all words up to the

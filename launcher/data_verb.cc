@@ -16,6 +16,7 @@
 #include "data/tokenizers/sentencepiece_training.h"
 #include "launcher/command_line.h"
 #include "launcher/verbs.h"
+#include "train/bisect/step_samples.h"
 
 namespace lockstep::launcher {
 
@@ -206,13 +207,30 @@ void add_inspect(const Verb& data) {
   verb.runs([options] { run_inspect(*options); });
 }
 
+void add_of_step(const Verb& data) {
+  struct Options {
+    std::string run;
+    int64_t step = 0;
+  };
+  auto options = std::make_shared<Options>();
+  const Verb verb = data.verb(
+      "of-step", "Show which samples a run trained on in a step: file and offset of each");
+  verb.option("run", options->run, "Run directory").required();
+  verb.option("step", options->step, "Step as in metrics.jsonl, from 1").required().positive();
+  verb.runs([options] {
+    const train::RunDirectory run = train::RunDirectory::open(options->run);
+    fmt::print("{}", train::describe(train::samples_of_step(run, options->step)));
+  });
+}
+
 }  // namespace
 
 void add_data(const Verb& app) {
-  const Verb data = app.verb("data", "Token files: make and check them");
+  const Verb data = app.verb("data", "Token files: make and check them; samples of a step");
   data.requires_verb();
   add_tokenize(data);
   add_inspect(data);
+  add_of_step(data);
 }
 
 }  // namespace lockstep::launcher

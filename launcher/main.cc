@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/environment_flag.h"
 #include "core/base/error.h"
 #include "core/base/log_text.h"
 #include "dist/group/failure.h"
@@ -59,10 +60,12 @@ void report(const std::exception& error) {
 }
 
 /// Delays the exit of a rank that failed only because another rank did (PeerLostError): a launcher
-/// takes the exit status of the first rank that ends, which should be that of the cause.
+/// takes the exit status of the first rank that ends, which should be that of the cause. `lockstep
+/// launch` itself tells causes from consequences.
 void delay_exit_after_peer_loss(const std::exception& error) {
   constexpr std::chrono::seconds kCauseEnds(2);
   if (dynamic_cast<const lockstep::PeerLostError*>(&error) == nullptr) return;
+  if (lockstep::environment_flag("LOCKSTEP_SUPERVISED")) return;
   std::fflush(nullptr);
   std::this_thread::sleep_for(kCauseEnds);
 }
@@ -94,8 +97,12 @@ int main(int argc, char** argv) {
   add_ops(app);
   add_data(app);
   add_compare(app);
+  add_bisect(app);
   add_plot(app);
+  add_report(app);
+  add_watch(app);
   add_trace(app);
+  add_profile(app);
   add_config(app);
   add_completion(app);
   add_doctor(app);

@@ -73,6 +73,7 @@ void print_json(const config::RunConfig& config, const train::RunPlan& plan,
       .add("activation_bytes", plan.activation_bytes)
       .add("peak_bytes", plan.peak_bytes)
       .add("host_bytes", plan.host_bytes)
+      .add("recompute", config::ModelConfig::Recompute_Name(config.model().recompute()))
       .add("strategy", strategy_of(config))
       .add("communication_bytes_per_step", plan.communication.sum())
       .add("all_reduce_bytes", plan.communication.all_reduce)
@@ -80,6 +81,7 @@ void print_json(const config::RunConfig& config, const train::RunPlan& plan,
       .add("reduce_scatter_bytes", plan.communication.reduce_scatter)
       .add("all_to_all_bytes", plan.communication.all_to_all)
       .add("broadcast_bytes", plan.communication.broadcast)
+      .add("copy_bytes", plan.copy_bytes)
       .add("checkpoint_bytes", plan.checkpoint_bytes);
   if (room.bytes != UINT64_MAX) {
     line.add("allowed_bytes", room.bytes)
@@ -106,6 +108,18 @@ void print_bytes(const char* what, int64_t bytes, const std::string& note = "") 
              note.empty() ? "" : "  ", note);
 }
 
+/// What activations would take with each other value of model.recompute.
+void print_other_recompute(const config::RunConfig& config, int64_t ranks) {
+  using config::ModelConfig;
+  config::RunConfig other = config;
+  for (const auto recompute : {ModelConfig::NONE, ModelConfig::CHEAP, ModelConfig::BLOCK}) {
+    if (recompute == config.model().recompute()) continue;
+    other.mutable_model()->set_recompute(recompute);
+    print_bytes("", train::plan_run(other, ranks).activation_bytes,
+                "with model.recompute=" + ModelConfig::Recompute_Name(recompute));
+  }
+}
+
 void print_text(const config::RunConfig& config, const train::RunPlan& plan,
                 const MemoryRoom& room) {
   const bool has_tokens = plan.tokens_per_sample > 1;
@@ -130,8 +144,10 @@ void print_text(const config::RunConfig& config, const train::RunPlan& plan,
   print_bytes("gradients", plan.gradient_bytes, counted(plan.gradient_arenas, "arena", "arenas"));
   print_bytes("optimizer", plan.optimizer_bytes);
   print_bytes("activations", plan.activation_bytes, "and all else at the worst moment");
+  print_other_recompute(config, plan.ranks);
+  if (plan.copy_bytes > 0) print_bytes("copies", plan.copy_bytes, "of asynchronous saves");
   print_bytes("peak", plan.peak_bytes);
-  if (plan.host_bytes > 0) print_bytes("on the host", plan.host_bytes, "of the first three");
+  if (plan.host_bytes > 0) print_bytes("on the host", plan.host_bytes);
   if (room.bytes != UINT64_MAX) {
     print_bytes("allowed here", static_cast<int64_t>(room.bytes), "by " + room.source);
   }

@@ -67,16 +67,20 @@ void use_nccl(Ranks& ranks, Device device) {
   }
 }
 
-struct Start {
-  std::string alike;
-  std::chrono::milliseconds silence;
-};
+}  // namespace
 
 bool uses_mpi(const dist::RankEnvironment& environment) {
   const std::string_view wanted = environment_choice("LOCKSTEP_TRANSPORT", {"mpi", "tcp"});
   if (!wanted.empty()) return wanted == "mpi";
   return environment.under_mpi && dist::has_mpi();
 }
+
+namespace {
+
+struct Start {
+  std::string alike;
+  std::chrono::milliseconds silence;
+};
 
 /// Options of a rank that prints its number before what it says.
 dist::Communicator::Options options_of(const std::string& rank) {

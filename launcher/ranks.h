@@ -26,6 +26,9 @@ struct Ranks {
 /// variables that contradict each other.
 dist::RankEnvironment this_rank(const dist::GivenRank& given = {});
 
+/// Whether such a rank is connected to the others by MPI: see join_ranks.
+bool uses_mpi(const dist::RankEnvironment& environment);
+
 /// Connects to the other ranks of the job; a single rank connects to nobody. Ranks that a launcher
 /// of MPI programs has started are connected by MPI, if Lockstep was built with it; all others meet
 /// at the address that their variables or the command line give

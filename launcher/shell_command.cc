@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <string_view>
 
 namespace lockstep::launcher {
 
@@ -14,26 +12,9 @@ constexpr std::array kOfOneJob = {
     "LOCKSTEP_JOB_ID",           "LOCKSTEP_JOB_SECRET",  "LOCKSTEP_LOCAL_RANK",
     "LOCKSTEP_LOCAL_WORLD_SIZE", "LOCKSTEP_MASTER_ADDR", "LOCKSTEP_MASTER_PORT",
     "LOCKSTEP_NODE_COUNT",       "LOCKSTEP_NODE_RANK",   "LOCKSTEP_RANK",
-    "LOCKSTEP_RESTART_COUNT",    "LOCKSTEP_WORLD_SIZE"};
-
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("-_./=:,@%+").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
+    "LOCKSTEP_RESTART_COUNT",    "LOCKSTEP_SUPERVISED",  "LOCKSTEP_WORLD_SIZE"};
 
 }  // namespace
-
-std::string shell_text(const std::vector<std::string>& command) {
-  std::string text;
-  for (const std::string& word : command) text += (text.empty() ? "" : " ") + quoted(word);
-  return text;
-}
 
 std::vector<std::string> going_on(const std::vector<std::string>& arguments,
                                   const std::string& directory) {
@@ -58,7 +39,7 @@ std::string assignments(const config::Variables& variables) {
   std::string text;
   for (const auto& [name, value] : variables) {
     if (std::ranges::find(kOfOneJob, name) != kOfOneJob.end()) continue;
-    text += name + "=" + quoted(value) + " ";
+    text += name + "=" + shell_text({value}) + " ";
   }
   return text;
 }

@@ -4,12 +4,10 @@
 #include <vector>
 
 #include "configs/load.h"
+#include "core/base/shell_text.h"  // IWYU pragma: export
 
 /// Commands that are printed for the user to paste into a shell.
 namespace lockstep::launcher {
-
-/// Quotes a command line for a shell.
-std::string shell_text(const std::vector<std::string>& command);
 
 /// `arguments` of a training command, without --fresh, so that the command goes on with its run.
 /// Unless `directory` is empty, `--run-dir directory` replaces another --run-dir.

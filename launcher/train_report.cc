@@ -45,6 +45,7 @@ std::string summary_text(const train::RunSummary& summary, const train::RunDirec
       grouped(summary.tokens), unit, train::format_duration(summary.seconds),
       grouped(static_cast<int64_t>(static_cast<double>(summary.tokens) / summary.seconds)), unit,
       summary.final_loss, end);
+  text += fmt::format("goodput    {}\n", train::goodput_text(summary.times));
   return text + fmt::format("step time  p50 {:.1f} ms, p90 {:.1f} ms, p99 {:.1f} ms\n",
                             percentile(50), percentile(90), percentile(99));
 }

@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
 #include "configs/annotated_text.h"
+#include "configs/bit_flip.h"
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "configs/variables.h"
@@ -25,11 +27,13 @@
 #include "launcher/load_option.h"
 #include "launcher/memory_room.h"
 #include "launcher/ranks.h"
+#include "launcher/run_profile.h"
 #include "launcher/shell_command.h"
 #include "launcher/stop_signals.h"
 #include "launcher/train_report.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
+#include "train/page/run_page.h"
 #include "train/report/allocation_recorder.h"
 #include "train/report/environment.h"
 #include "train/report/fresh_directory.h"
@@ -51,38 +55,55 @@ struct TrainOptions {
   int64_t steps = 0;
   bool overfit_one_batch = false;
   bool try_anyway = false;
+  bool inject_faults = false;
   std::string run_directory;
   bool fresh = false;
   std::string time_limit;
   std::string log_format = "text";
   std::string allocations_file;
+  bool profile = false;
+  std::string profile_schedule;
   std::string rendezvous;
   int ranks = 0;
   int rank = -1;
   std::vector<std::string> command_line;
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
 };
+
+/// RankEnvironment::source of a step of Slurm.
+constexpr const char* kSlurm = "Slurm's variables";
 
 /// Returns what to do to go on with the run: the command that started it, with its directory. An
 /// empty `directory` is that of the command, or a new one.
-std::string how_to_go_on(const TrainOptions& options, const std::string& directory, int ranks) {
+std::string how_to_go_on(const TrainOptions& options, const std::string& directory,
+                         const dist::RankEnvironment& rank) {
   const config::Variables variables = config::process_variables();
   // `lockstep launch` tells the user how to start all ranks again.
   if (variables.contains("LOCKSTEP_JOB_ID")) return "";
   const std::vector<std::string>& given = options.command_line;
   std::vector<std::string> words = going_on({given.begin() + 2, given.end()}, directory);
   std::string program = shell_text({given.begin(), given.begin() + 1});
-  if (ranks == 1 || !options.rendezvous.empty()) {
+  std::string start = " To go on:";
+  if (rank.size == 1 || !options.rendezvous.empty()) {
+    program += " train";
+  } else if (rank.source == kSlurm) {
+    program = fmt::format("srun{} -n {} --mpi={} {} train",
+                          rank.node_count ? fmt::format(" -N {}", *rank.node_count) : "", rank.size,
+                          rank.under_mpi ? "pmix" : "none", program);
+  } else if (!rank.under_mpi) {
+    start = fmt::format(" To go on, start all {} ranks again as they were started, each with:",
+                        rank.size);
     program += " train";
   } else {
     program +=
-        fmt::format(" launch -np {}{}{}", ranks, ::geteuid() == 0 ? " --allow-run-as-root" : "",
-                    ranks > thread_pool::allowed_cores() ? " --oversubscribe" : "");
+        fmt::format(" launch -np {}{}{}", rank.size, ::geteuid() == 0 ? " --allow-run-as-root" : "",
+                    rank.size > thread_pool::allowed_cores() ? " --oversubscribe" : "");
     // launch takes the config files first.
     std::ranges::stable_partition(words, [&](const std::string& word) {
       return std::ranges::find(options.files, word) != options.files.end();
     });
   }
-  return fmt::format(" To go on:\n  {}{} {}", assignments(variables), program, shell_text(words));
+  return fmt::format("{}\n  {}{} {}", start, assignments(variables), program, shell_text(words));
 }
 
 train::RunDirectory open_directory(const TrainOptions& options, const config::RunConfig& config) {
@@ -115,7 +136,20 @@ void end_before_first_step(StopSignals& signals, const TrainOptions& options,
                            const dist::RankEnvironment& rank, const std::string& directory) {
   signals.end_at_once(rank.rank != 0 ? ""
                                      : "stopped before the first step; there is nothing to save." +
-                                           how_to_go_on(options, directory, rank.size));
+                                           how_to_go_on(options, directory, rank));
+}
+
+/// Writes the page of a run that ended. The run is saved already, so an error is only told.
+void write_page(const train::RunDirectory& directory, train::RunEnd end) {
+  // The job's hosts wait for this, for 7 seconds at most; and a run that was told to stop may be
+  // killed soon after.
+  constexpr uint64_t kMostFinished = uint64_t{256} << 20, kMostStopped = uint64_t{32} << 20;
+  try {
+    train::write_run_page(directory.path(),
+                          end == train::RunEnd::kStopped ? kMostStopped : kMostFinished);
+  } catch (const std::exception& error) {
+    write_log(stderr, fmt::format("the run's page was not written: {}\n", error.what()));
+  }
 }
 
 /// Trains as the leader, or alone; returns the exit status.
@@ -126,7 +160,8 @@ int lead_training(const TrainOptions& options, const config::RunConfig& config,
                                                            .version = LOCKSTEP_VERSION,
                                                            .threads = num_threads(),
                                                            .device = train::device_of(config),
-                                                           .libraries = {}});
+                                                           .libraries = {},
+                                                           .fault = config.inject().flip()});
   // Created before the model, so that its parameters are recorded too.
   std::optional<train::AllocationRecorder> recorder;
   if (!options.allocations_file.empty()) {
@@ -139,6 +174,7 @@ int lead_training(const TrainOptions& options, const config::RunConfig& config,
   const train::RunDirectory directory = open_directory(options, config);
   fresh.use(directory.path());
   end_before_first_step(signals, options, ranks.environment, directory.path().string());
+  RunProfile profile(config, ranks, directory.profile());
   train::TrainingRun run(config, directory, environment, nullptr, ranks.group.get());
   fresh.keep();
   if (!run.has_nothing_to_train()) {
@@ -150,32 +186,37 @@ int lead_training(const TrainOptions& options, const config::RunConfig& config,
   const bool is_text = format == train::LogFormat::kText;
   const auto waiting_for = [&](const char* what) { signals.wait_for(what); };
   waiting_for("this step");
-  const train::RunSummary summary = run.run({.terminal = is_text ? stderr : stdout,
-                                             .format = format,
-                                             .log_error = log_error,
-                                             .stop = stop,
-                                             .waiting_for = waiting_for,
-                                             .time_limit = parse_duration(options.time_limit),
-                                             .final_sample = is_text,
-                                             .before_step = [&](int64_t step) {
-                                               if (recorder) recorder->mark_step(step);
-                                             }});
+  const train::RunSummary summary = profile.around([&] {
+    return run.run({.terminal = is_text ? stderr : stdout,
+                    .format = format,
+                    .log_error = log_error,
+                    .stop = stop,
+                    .waiting_for = waiting_for,
+                    .begun = options.begun,
+                    .time_limit = parse_duration(options.time_limit),
+                    .final_sample = is_text,
+                    .before_step = [&](int64_t step) {
+                      if (recorder) recorder->mark_step(step);
+                      profile.begin_step(step);
+                    }});
+  });
   if (recorder) recorder->write(options.allocations_file, config.name());
+  if (!run.has_nothing_to_train()) write_page(directory, summary.end);
   if (summary.end == train::RunEnd::kStopped) {
     const int lost = write_log(
-        stderr,
-        fmt::format("stopped after step {}; everything is saved.{}\n", summary.steps,
-                    how_to_go_on(options, directory.path().string(), ranks.environment.size)));
+        stderr, fmt::format("stopped after step {}; everything is saved.{}\n", summary.steps,
+                            how_to_go_on(options, directory.path().string(), ranks.environment)));
     if (lost != 0 && !summary.told_lost_log) train::tell_lost_log(directory, lost);
     return kStopped;
   }
+  profile.measure_peaks();
   if (!is_text) return kSuccess;
   // A signal during the last step came too late to stop the run, but leaves out the rest.
   const bool in_haste = stop();
   if (!in_haste) {
     signals.end_at_once("stopped; the run is finished and saved, the rest of its report left out.");
   }
-  int lost = write_log(stdout, run_report(run, summary));
+  int lost = write_log(stdout, run_report(run, summary) + profile.report());
   const std::string sample =
       in_haste ? ""
       : run.trainer().is_sharded()
@@ -186,6 +227,16 @@ int lead_training(const TrainOptions& options, const config::RunConfig& config,
   }
   if (lost != 0 && !summary.told_lost_log) train::tell_lost_log(directory, lost);
   return kSuccess;
+}
+
+/// Throws ConfigError for a run that would be wrong on purpose, unless that was asked for: its
+/// config may have been copied from one that was.
+void require_no_fault(const config::RunConfig& config) {
+  const std::optional<config::BitFlip> flip = config::flip_of(config);
+  LS_CHECK(!flip, ConfigError,
+           "[inject.flip] this run would compute wrong numbers on purpose: {}. Expected no fault. "
+           "Leave inject.flip out, or add --inject-faults.",
+           config::to_text(*flip));
 }
 
 dist::GivenRank given_rank(const TrainOptions& options) {
@@ -211,9 +262,15 @@ int run_train(TrainOptions options) {
     options.overrides.push_back(fmt::format("train.steps={}", options.steps));
   }
   const std::vector<Plugin> plugins = load_plugins(options.plugins);
+  if (options.profile) {
+    for (std::string& part : profile_overrides(options.profile_schedule)) {
+      options.overrides.push_back(std::move(part));
+    }
+  }
   if (options.overfit_one_batch) options.overrides.push_back("train.overfit_one_batch=true");
   config::Origins origins;
   const config::RunConfig config = load_config(options.files, options.overrides, &origins);
+  if (!options.inject_faults) require_no_fault(config);
   if (!options.try_anyway) require_room(config, told);
   Ranks ranks = join_ranks(told, config.parallel().silence_seconds());
   if (ranks.group != nullptr) {
@@ -234,7 +291,14 @@ int run_train(TrainOptions options) {
         return;
       }
       const auto stop = [&] { return signals.received() != 0; };
-      train::follow_training(config, *ranks.group, stop, [&] { signals.wait_for(nullptr); });
+      RunProfile profile(config, ranks, "");
+      const train::RunEnd end = profile.around([&] {
+        return train::follow_training(
+            config, *ranks.group, stop, [&] { signals.wait_for(nullptr); },
+            [&](int64_t step) { profile.begin_step(step); });
+      });
+      // mpirun ends all ranks when the first ends with another status than 0: rank 0's tells it.
+      if (end == train::RunEnd::kStopped && !uses_mpi(told)) status = kStopped;
     });
   } catch (const dist::StoppedError&) {
     return kStopped;
@@ -268,6 +332,12 @@ void add_train(const Verb& app, std::vector<std::string> command_line) {
   verb.option("--record-allocations", options->allocations_file,
               "Write the requests for the device's memory to this file, for `lockstep bench "
               "allocator --trace`");
+  const Option profile =
+      verb.option("--profile", options->profile_schedule,
+                  "Profile steps, by default 3 after 7 others: a table at the end, traces in the "
+                  "run's profile/. wait=5,warmup=2,active=3,repeat=1 says which (profile.*)")
+          .value_is_optional()
+          .check([](const std::string& text) { return problem_of_schedule(text); });
   verb.flag("--overfit-one-batch", options->overfit_one_batch,
             "Train on the first batch alone (train.overfit_one_batch): a model that learns at "
             "all drives its loss towards 0");
@@ -290,7 +360,10 @@ void add_train(const Verb& app, std::vector<std::string> command_line) {
   verb.flag("--try-anyway", options->try_anyway,
             "Train even if the plan's memory (`lockstep plan`) is more than this process is "
             "allowed");
-  verb.runs([options] {
+  verb.flag("--inject-faults", options->inject_faults,
+            "Let the config make a fault on purpose (inject.flip), to try what finds it");
+  verb.runs([options, profile] {
+    options->profile = profile.given();
     if (const int status = run_train(*options); status != kSuccess) throw ExitStatus(status);
   });
 }

@@ -22,8 +22,8 @@
 #include "core/ops/random/random.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
-#include "launcher/bench/call_time.h"
 #include "launcher/command_line.h"
+#include "profile/call_time.h"
 
 namespace lockstep::launcher {
 
@@ -56,19 +56,19 @@ void add_passes(std::vector<Case>& cases, const TensorOptions& options, int64_t 
   const Tensor transposed = y.view({kWidth, rows}).t();
   cases.push_back({"copy", [x, y] { y.copy_(x); }, 2 * one});
   cases.push_back({"copy of a transpose", [x, transposed] { x.copy_(transposed); }, 2 * one});
-  cases.push_back({"add", [x, y] { add(x, y); }, 3 * one});
-  cases.push_back({"add to rows", [x, weight] { add(x, weight); }, 2 * one});
-  cases.push_back({"gelu", [x] { gelu(x, "tanh"); }, 2 * one});
-  cases.push_back({"gelu_backward", [x, y] { gelu_backward(x, y, "tanh"); }, 3 * one});
-  cases.push_back({"dropout", [x] { dropout(x, 0.1, true); }, 2 * one});
-  cases.push_back({"sum", [x] { sum(x); }, one});
-  cases.push_back({"sum over columns", [x] { sum(x, {0}); }, one});
-  cases.push_back({"softmax", [x] { softmax(x, -1); }, 2 * one});
+  cases.push_back({"add", [x, y] { (void)add(x, y); }, 3 * one});
+  cases.push_back({"add to rows", [x, weight] { (void)add(x, weight); }, 2 * one});
+  cases.push_back({"gelu", [x] { (void)gelu(x, "tanh"); }, 2 * one});
+  cases.push_back({"gelu_backward", [x, y] { (void)gelu_backward(x, y, "tanh"); }, 3 * one});
+  cases.push_back({"dropout", [x] { (void)dropout(x, 0.1, true); }, 2 * one});
+  cases.push_back({"sum", [x] { (void)sum(x); }, one});
+  cases.push_back({"sum over columns", [x] { (void)sum(x, {0}); }, one});
+  cases.push_back({"softmax", [x] { (void)softmax(x, -1); }, 2 * one});
   cases.push_back({"softmax_backward",
-                   [x, y, dtype = options.dtype] { softmax_backward_data(x, y, -1, *dtype); },
+                   [x, y, dtype = options.dtype] { (void)softmax_backward_data(x, y, -1, *dtype); },
                    3 * one});
   cases.push_back(
-      {"layer_norm", [x, weight] { layer_norm(x, {kWidth}, weight, weight); }, 2 * one});
+      {"layer_norm", [x, weight] { (void)layer_norm(x, {kWidth}, weight, weight); }, 2 * one});
   const auto [normal, mean, rstd] = native_layer_norm(x, {kWidth}, weight, weight, 1e-5);
   cases.push_back(
       {"layer_norm_backward",
@@ -79,9 +79,9 @@ void add_passes(std::vector<Case>& cases, const TensorOptions& options, int64_t 
   TensorOptions integers = options;
   integers.dtype = DType::kI64;
   const Tensor indices = randint(0, rows, {rows}, integers);
-  cases.push_back({"embedding", [x, indices] { embedding(x, indices); }, 2 * one});
+  cases.push_back({"embedding", [x, indices] { (void)embedding(x, indices); }, 2 * one});
   const Tensor targets = randint(0, kWidth, {rows}, integers);
-  cases.push_back({"cross_entropy", [x, targets] { cross_entropy_loss(x, targets); }, one});
+  cases.push_back({"cross_entropy", [x, targets] { (void)cross_entropy_loss(x, targets); }, one});
   if (options.dtype != DType::kF32) return;
   // `elements` in total: a quarter each for parameters, gradients and the two moments.
   const int64_t quarter = std::max<int64_t>(elements / 4, 1);
@@ -101,16 +101,17 @@ void add_products(std::vector<Case>& cases, const TensorOptions& options, int64_
   const Tensor a = randn({side, side}, options);
   const Tensor b = randn({side, side}, options);
   const double flops = 2.0 * static_cast<double>(side) * static_cast<double>(side * side);
-  cases.push_back({"mm", [a, b] { mm(a, b); }, 3.0 * static_cast<double>(a.nbytes()), flops});
-  cases.push_back({"mm, second transposed", [a, b] { mm(a, b.t()); },
+  cases.push_back({"mm", [a, b] { (void)mm(a, b); }, 3.0 * static_cast<double>(a.nbytes()), flops});
+  cases.push_back({"mm, second transposed", [a, b] { (void)mm(a, b.t()); },
                    3.0 * static_cast<double>(a.nbytes()), flops});
   // Attention of a GPT-2 layer: heads of 64, sequences of 1024 at the default size.
   const int64_t length = std::max<int64_t>(side / 4, 1);
   const Tensor q = randn({8, 12, length, 64}, options);
   const double pairs = 8.0 * 12.0 * static_cast<double>(length) * static_cast<double>(length);
-  cases.push_back({"causal attention",
-                   [q] { scaled_dot_product_attention(q, q, q, {}, 0.0, /*is_causal=*/true); },
-                   4.0 * static_cast<double>(q.nbytes()), 2.0 * 64.0 * pairs});
+  cases.push_back(
+      {"causal attention",
+       [q] { (void)scaled_dot_product_attention(q, q, q, {}, 0.0, /*is_causal=*/true); },
+       4.0 * static_cast<double>(q.nbytes()), 2.0 * 64.0 * pairs});
 }
 
 void show(const Options& options, const Case& one, DType dtype, double seconds, int64_t fallbacks) {
@@ -144,9 +145,9 @@ void run_kernels(const Options& options) {
     add_passes(cases, {dtype, device}, options.elements);
     add_products(cases, {dtype, device}, options.side);
     for (const Case& one : cases) {
-      const int64_t before = all_cpu_fallbacks();
-      const double seconds = call_seconds(device, options.seconds, one.call);
-      show(options, one, dtype, seconds, all_cpu_fallbacks() - before);
+      const int64_t before = profile::all_cpu_fallbacks();
+      const double seconds = profile::call_seconds(device, options.seconds, one.call);
+      show(options, one, dtype, seconds, profile::all_cpu_fallbacks() - before);
     }
   }
 }

@@ -12,8 +12,8 @@
 #include "core/device/device_runtime.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/random/random.h"
-#include "launcher/bench/call_time.h"
 #include "launcher/command_line.h"
+#include "profile/call_time.h"
 
 namespace lockstep::launcher {
 
@@ -76,7 +76,7 @@ double seconds_of(const Product& one, DType dtype, Device device, double seconds
                                              : randn({one.m, one.k}, options);
   const Tensor b = one.layout == Layout::kNT ? randn({one.n, one.k}, options).t()
                                              : randn({one.k, one.n}, options);
-  return call_seconds(device, seconds, [&] { mm(a, b); });
+  return profile::call_seconds(device, seconds, [&] { (void)mm(a, b); });
 }
 
 void run_matmul(const Options& options) {

@@ -11,11 +11,11 @@
 #include "core/base/json_line.h"
 #include "core/base/parallel.h"
 #include "core/tensor/allocator.h"
-#include "launcher/bench/call_time.h"
-#include "launcher/bench/machine_peaks.h"
 #include "launcher/bench/operator_profile.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
+#include "profile/call_time.h"
+#include "profile/machine_peaks.h"
 #include "train/report/step_line.h"
 #include "train/trainer.h"
 
@@ -48,7 +48,7 @@ TimedSteps time_steps(train::Trainer& trainer, int64_t steps) {
   for (int i = 0; i < 3; ++i) trainer.step(true);
   const Allocator& memory = allocator(trainer.device());
   result.driver_calls = -memory.stats().system_calls;
-  result.calls_on_cpu = -all_cpu_fallbacks();
+  result.calls_on_cpu = -profile::all_cpu_fallbacks();
   std::vector<double> times;
   for (int64_t i = 0; i < steps; ++i) {
     const train::StepResult step = trainer.step(i + 1 < steps);
@@ -56,7 +56,7 @@ TimedSteps time_steps(train::Trainer& trainer, int64_t steps) {
     result.loss = step.loss;
   }
   result.driver_calls += memory.stats().system_calls;
-  result.calls_on_cpu += all_cpu_fallbacks();
+  result.calls_on_cpu += profile::all_cpu_fallbacks();
   std::ranges::sort(times);
   result.median_ms = times[times.size() / 2];
   result.min_ms = times.front();
@@ -67,7 +67,7 @@ TimedSteps time_steps(train::Trainer& trainer, int64_t steps) {
 /// before, so that a device's times are those of one step.
 void print_profile(train::Trainer& trainer, int64_t steps, bool json) {
   trainer.give_up_next();
-  const MachinePeaks peaks = measure_peaks(trainer.device());
+  const profile::MachinePeaks peaks = profile::measure_peaks(trainer.device());
   trainer.step();  // measure_peaks has emptied the caches
   OperatorProfile profile(trainer.device());
   double seconds = 0;

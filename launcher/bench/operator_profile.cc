@@ -42,7 +42,7 @@ struct Row {
   double loss_ms() const { return std::max(0.0, ms - limit_ms); }
 };
 
-Row row_of(const OperatorCost& cost, const MachinePeaks& peaks, int64_t steps) {
+Row row_of(const OperatorCost& cost, const profile::MachinePeaks& peaks, int64_t steps) {
   const auto per_step = [&](double total) { return total / static_cast<double>(steps); };
   return {lockstep::name(cost.phase),
           cost.name,
@@ -97,14 +97,15 @@ std::vector<OperatorCost> OperatorProfile::costs() const {
   return all;
 }
 
-double limit_seconds(const OperatorCost& cost, const MachinePeaks& peaks) {
+double limit_seconds(const OperatorCost& cost, const profile::MachinePeaks& peaks) {
   const double arithmetic = static_cast<double>(cost.count.flops) / peaks.flops(cost.dtype);
   const double memory = static_cast<double>(cost.count.bytes) / peaks.bytes_per_second;
   return std::max(arithmetic, memory);
 }
 
-std::string profile_table(const std::vector<OperatorCost>& costs, const MachinePeaks& peaks,
-                          int64_t steps, double step_seconds, double least_share) {
+std::string profile_table(const std::vector<OperatorCost>& costs,
+                          const profile::MachinePeaks& peaks, int64_t steps, double step_seconds,
+                          double least_share) {
   const double step_ms = step_seconds * 1e3;
   std::string text = fmt::format(
       "limits: {:.0f} GFLOP/s in f32, {:.0f} in bf16, {:.1f} GB/s (measured before the steps)\n"
@@ -134,7 +135,7 @@ std::string profile_table(const std::vector<OperatorCost>& costs, const MachineP
   return text;
 }
 
-std::string profile_json(const std::vector<OperatorCost>& costs, const MachinePeaks& peaks,
+std::string profile_json(const std::vector<OperatorCost>& costs, const profile::MachinePeaks& peaks,
                          int64_t steps) {
   std::string text;
   for (const OperatorCost& cost : costs) {

@@ -10,7 +10,7 @@
 #include "core/dispatch/op_counter.h"
 #include "core/tensor/device.h"
 #include "core/tensor/dtype.h"
-#include "launcher/bench/machine_peaks.h"
+#include "profile/machine_peaks.h"
 
 namespace lockstep::launcher {
 
@@ -44,17 +44,18 @@ class OperatorProfile final : public DispatchMode {
 
 /// The time that a cost would take at the machine's peaks: the longer one of its arithmetic at the
 /// peak of its dtype, and of its bytes at the memory's bandwidth, in seconds.
-double limit_seconds(const OperatorCost& cost, const MachinePeaks& peaks);
+double limit_seconds(const OperatorCost& cost, const profile::MachinePeaks& peaks);
 
 /// A table of `costs` over `steps` steps that took `step_seconds` each: for each row calls, time,
 /// share of the step, rates reached, the limit, and the loss, which is the time above the limit.
 /// Rows below `least_share` of the step are joined in one row; the last rows are the time between
 /// operators and the total.
-std::string profile_table(const std::vector<OperatorCost>& costs, const MachinePeaks& peaks,
-                          int64_t steps, double step_seconds, double least_share = 0.002);
+std::string profile_table(const std::vector<OperatorCost>& costs,
+                          const profile::MachinePeaks& peaks, int64_t steps, double step_seconds,
+                          double least_share = 0.002);
 
 /// Returns the same as one JSON object for each operator, without joining rows; ends in a line end.
-std::string profile_json(const std::vector<OperatorCost>& costs, const MachinePeaks& peaks,
+std::string profile_json(const std::vector<OperatorCost>& costs, const profile::MachinePeaks& peaks,
                          int64_t steps);
 
 }  // namespace lockstep::launcher

@@ -64,6 +64,7 @@ struct Start {
   char* const* environment;
   const char* folder;  ///< working folder; null: the current one
   pid_t parent;
+  int input;  ///< descriptor for standard input; -1: ours
   int output;
   int errors;
   int go;       ///< pipe that gives a byte when the program may start
@@ -85,6 +86,7 @@ bool read_from(int pipe, void* into, size_t bytes) {
   ::sigemptyset(&none);
   restore_write_signals();
   const bool ready = ::setpgid(0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 &&
+                     (start.input < 0 || ::dup2(start.input, STDIN_FILENO) >= 0) &&
                      ::dup2(start.output, STDOUT_FILENO) >= 0 &&
                      ::dup2(start.errors, STDERR_FILENO) >= 0 &&
                      ::sigprocmask(SIG_SETMASK, &none, nullptr) == 0 &&
@@ -129,13 +131,19 @@ std::optional<pid_t> parent_of(pid_t process) {
 ChildProcess::ChildProcess(const std::vector<std::string>& command,
                            const std::map<std::string, std::string>& environment,
                            const std::string& working_folder,
-                           const std::function<void(const ChildProcess&)>& before_start) {
+                           const std::function<void(const ChildProcess&)>& before_start,
+                           Input input) {
   Pipe output = make_pipe();
   Pipe errors = make_pipe();
   Pipe go = make_pipe();
   Pipe problem = make_pipe();
   set_non_blocking(output.read);
   set_non_blocking(errors.read);
+  OwnedFd nothing;
+  if (input == Input::kNone) {
+    nothing = OwnedFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    LS_CHECK(nothing, Error, "[launch] /dev/null cannot be opened: {}.", std::strerror(errno));
+  }
   const std::vector<std::string> variables = merged(environment);
   const std::vector<char*> arguments = pointers(command);
   const std::vector<char*> entries = pointers(variables);
@@ -143,6 +151,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
                     entries.data(),
                     working_folder.empty() ? nullptr : working_folder.c_str(),
                     ::getpid(),
+                    nothing ? nothing.get() : -1,
                     output.write.get(),
                     errors.write.get(),
                     go.read.get(),

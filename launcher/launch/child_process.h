@@ -16,13 +16,17 @@ namespace lockstep::launcher {
 /// thread that started it ends, for whatever reason (PR_SET_PDEATHSIG). Not thread-safe.
 class ChildProcess {
  public:
+  /// What the child reads from its standard input: ours, or nothing.
+  enum class Input { kOurs, kNone };
+
   /// Starts `command`. `environment` is added to this process's environment. `before_start` is
   /// called when the child exists; its program starts after that, and not at all if this process
   /// ends before. Throws ConfigError with the system's reason if it cannot be started.
   ChildProcess(const std::vector<std::string>& command,
                const std::map<std::string, std::string>& environment,
                const std::string& working_folder,
-               const std::function<void(const ChildProcess&)>& before_start = {});
+               const std::function<void(const ChildProcess&)>& before_start = {},
+               Input input = Input::kOurs);
   /// If `wait` was not called, kills the process group and waits for the child.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -30,11 +29,14 @@ using std::chrono::seconds;
 constexpr int kTimedOut = 110;  // mpirun's exit status for --timeout
 /// Time for the launcher to end the job after it reported the first failure; then it gets SIGTERM.
 constexpr seconds kFailureToTerm(10);
+/// Time for ranks that launch itself started to notice that one is lost, and to end; then they get
+/// SIGTERM.
+constexpr seconds kLossToTerm(2);
 /// Time for the ranks to start after a stop request; if there are none by then, the job is ended.
 constexpr seconds kRequestWait(2);
 /// mpirun can lock itself up in its own end, after the ranks' (PMIx_server_finalize).
 constexpr seconds kRanksToEnd(10);
-constexpr milliseconds kRequestRetry(20);
+constexpr milliseconds kRetry(20);
 
 OutputTags tags_of(const LaunchPlan& plan) {
   if (plan.way == LaunchPlan::Way::kDirect) return OutputTags::kNone;
@@ -55,7 +57,7 @@ const char* name_of(const LaunchPlan& plan) {
     case LaunchPlan::Way::kSrun:
       return "srun";
     default:
-      return "the program";
+      return plan.ranks == 1 ? "the program" : "the ranks";
   }
 }
 
@@ -79,51 +81,59 @@ std::vector<std::string> session_folders(const LaunchPlan& plan) {
   return folders;
 }
 
-/// Reads what is available; returns false at the end of the stream.
-bool read_some(int fd, OutputSplitter& splitter) {
-  std::array<char, 65536> bytes;
-  for (;;) {
-    const ssize_t got = ::read(fd, bytes.data(), bytes.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return true;
-    if (got <= 0) return false;
-    splitter.feed({bytes.data(), static_cast<size_t>(got)});
-    if (static_cast<size_t>(got) < bytes.size()) return true;
+LaunchFailure failure_of(int rank, int wait_status) {
+  LaunchFailure failure{rank, "", 0, 0, ""};
+  if (WIFSIGNALED(wait_status)) {
+    failure.signal = WTERMSIG(wait_status);
+    failure.text = fmt::format("was ended by {}", signal_text(failure.signal));
+  } else {
+    failure.status = WEXITSTATUS(wait_status);
+    failure.text = fmt::format("ended with exit status {}", failure.status);
   }
+  return failure;
+}
+
+/// Whether a rank ended because it had lost another one, which is then the cause.
+bool is_consequence(const LaunchFailure& failure) {
+  return failure.signal == 0 && failure.status == kCommunication;
 }
 
 }  // namespace
 
 LaunchAttempt::LaunchAttempt(const LaunchPlan& plan, SignalQueue& signals,
                              std::optional<Clock::time_point> deadline, bool append_output)
-    : plan_(plan),
-      signals_(signals),
-      output_(plan.options, append_output),
-      out_(tags_of(plan), false, [this](const OutputLine& line) { output_.take(line); }),
-      err_(tags_of(plan), true, [this](const OutputLine& line) { output_.take(line); }),
-      deadline_(deadline) {
-  std::map<std::string, std::string> environment = plan.launcher_environment;
-  environment.insert(plan.environment.begin(), plan.environment.end());
-  std::vector<std::string> folders = session_folders(plan);
+    : plan_(plan), signals_(signals), output_(plan.options, append_output), deadline_(deadline) {
+  std::vector<std::string> folders;
   if (plan.way == LaunchPlan::Way::kMpirun) {
+    folders = session_folders(plan);
     remove_stale_segments(dist::host_name());
     if (!plan.session_base.empty()) {
       session_.emplace(plan.session_base);
-      environment["OMPI_MCA_orte_tmpdir_base"] = session_->path().string();
-      environment["PRTE_MCA_prte_tmpdir_base"] = session_->path().string();
       folders.push_back(session_->path().string());
     }
     start_deadline_ = Clock::now() + dist::mpi_options().start_limit;
   }
-  child_.emplace(plan.command, environment, plan.working_folder, [&](const ChildProcess& child) {
-    warden_.emplace(child, term_to_kill(plan), folders, session_ ? session_->path() : "");
-  });
-  launcher_ = child_->pid();
+  start(folders);
+  launcher_ = processes_[0]->pid();
+}
+
+void LaunchAttempt::start(const std::vector<std::string>& folders) {
+  std::map<std::string, std::string> environment = plan_.environment;
+  if (session_) {
+    environment["OMPI_MCA_orte_tmpdir_base"] = session_->path().string();
+    environment["PRTE_MCA_prte_tmpdir_base"] = session_->path().string();
+  }
+  const LaunchProcess::Care care{term_to_kill(plan_), folders,
+                                 session_ ? session_->path() : std::filesystem::path()};
+  for (const LaunchPlan::Process& each : processes_of(plan_)) {
+    processes_.push_back(
+        std::make_unique<LaunchProcess>(each, environment, tags_of(plan_), care,
+                                        [this](const OutputLine& line) { output_.take(line); }));
+  }
 }
 
 LaunchAttempt::~LaunchAttempt() {
-  child_.reset();
-  warden_.reset();
+  processes_.clear();
   orphans_.kill_descendants();
   if (plan_.way != LaunchPlan::Way::kMpirun) return;
   std::vector<std::string> folders = session_folders(plan_);
@@ -131,25 +141,26 @@ LaunchAttempt::~LaunchAttempt() {
   remove_leftovers(launcher_, folders);
 }
 
-AttemptEnd LaunchAttempt::run() {
+AttemptEnd LaunchAttempt::run(std::function<bool()> watch) {
+  watch_ = std::move(watch);
   for (;;) {
     wait_for_something();
     while (const int signal = signals_.take()) take_signal(signal);
     read_output();
     watch_end();
-    pollfd ended{child_->ended_fd(), POLLIN, 0};
-    if (::poll(&ended, 1, 0) == 1) break;
+    const bool ended = take_ends();
+    watch_failure();
+    if (ended) break;
     act_on_deadlines();
   }
-  const int status = child_->wait();
-  warden_.reset();
   const int left = orphans_.kill_descendants();
   if (left > 0) {
     say("{} left {} process{} behind; killed", name_of(plan_), left, left == 1 ? "" : "es");
   }
   drain();
-  AttemptEnd end = conclude(status);
+  AttemptEnd end = conclude();
   end.lost_log = output_.lost_log();
+  end.failed_at = failed_at_.value_or(Clock::now());
   return end;
 }
 
@@ -165,28 +176,56 @@ void LaunchAttempt::wait_for_something() {
     const auto left = std::chrono::ceil<milliseconds>(*next - Clock::now()).count();
     wait = static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
   }
-  if (request_pending_) wait = static_cast<int>(kRequestRetry.count());
+  if (request_pending_ || watch_) wait = static_cast<int>(kRetry.count());
   // Closed descriptors are -1, which poll ignores.
-  std::array<pollfd, 4> polled = {{{signals_.fd(), POLLIN, 0},
-                                   {child_->ended_fd(), POLLIN, 0},
-                                   {child_->output_fd(), POLLIN, 0},
-                                   {child_->errors_fd(), POLLIN, 0}}};
+  std::vector<pollfd> polled = {{signals_.fd(), POLLIN, 0}};
+  for (const auto& process : processes_) {
+    for (const int fd : process->descriptors()) polled.push_back({fd, POLLIN, 0});
+  }
   const int ready = ::poll(polled.data(), polled.size(), wait);
   LS_CHECK(ready >= 0 || errno == EINTR, Error, "[launch] poll failed: {}.", std::strerror(errno));
 }
 
 void LaunchAttempt::read_output() {
-  if (child_->output_fd() >= 0 && !read_some(child_->output_fd(), out_)) child_->close_output();
-  if (child_->errors_fd() >= 0 && !read_some(child_->errors_fd(), err_)) child_->close_errors();
-  if (terminating_ || !output_.failure()) return;
-  if (output_.start_is_broken()) {
+  for (const auto& process : processes_) process->read_output();
+}
+
+bool LaunchAttempt::take_ends() {
+  bool all = true;
+  for (const auto& process : processes_) {
+    const bool just_now = process->take_end();
+    all = all && process->status();
+    if (!just_now || launches() || terminating_) continue;
+    const int status = *process->status();
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == kSuccess || WEXITSTATUS(status) == kStopped)) {
+      continue;
+    }
+    const LaunchFailure failure = failure_of(process->rank(), status);
+    const bool explains =
+        seen_failure_ && is_consequence(*seen_failure_) && !is_consequence(failure);
+    if (!seen_failure_ || explains) seen_failure_ = failure;
+    if (!is_consequence(failure)) lost_.push_back(failure.rank);
+  }
+  return all;
+}
+
+const std::optional<LaunchFailure>& LaunchAttempt::failure() const {
+  return launches() ? output_.failure() : seen_failure_;
+}
+
+void LaunchAttempt::watch_failure() {
+  if (!failure()) return;
+  if (!failed_at_) failed_at_ = Clock::now();
+  if (terminating_) return;
+  if (launches() && output_.start_is_broken()) {
     terminate();
   } else if (!failure_deadline_) {
-    failure_deadline_ = Clock::now() + kFailureToTerm;
+    failure_deadline_ = Clock::now() + (launches() ? kFailureToTerm : kLossToTerm);
   }
 }
 
 void LaunchAttempt::watch_end() {
+  if (!launches()) return;
   if (!end_deadline_ && !hangs_ && !terminating_ && output_.ended_well() == plan_.ranks) {
     end_deadline_ = Clock::now() + kRanksToEnd;
   }
@@ -213,9 +252,9 @@ void LaunchAttempt::take_signal(int signal) {
 }
 
 bool LaunchAttempt::ranks_are_there() const {
-  if (plan_.way == LaunchPlan::Way::kDirect || output_.ranks_run()) return true;
+  if (!launches() || output_.ranks_run()) return true;
   // Until the launcher has installed its handler, the signal would end it.
-  if (!child_->catches(SIGUSR1)) return false;
+  if (!processes_[0]->child().catches(SIGUSR1)) return false;
   if (plan_.way == LaunchPlan::Way::kSrun) return true;
   if (tags_of(plan_) == OutputTags::kOpenMpi4) return false;
   const std::string own = program_of(launcher_);
@@ -229,10 +268,16 @@ void LaunchAttempt::try_request() {
   if (!ranks_are_there()) return;
   request_pending_ = false;
   request_deadline_.reset();
-  if (plan_.way == LaunchPlan::Way::kDirect) {
-    child_->signal_group(SIGUSR1);
-  } else {
-    child_->signal(SIGUSR1);  // the launcher forwards it to every rank
+  send(SIGUSR1);
+}
+
+void LaunchAttempt::send(int signal) {
+  for (const auto& process : processes_) {
+    if (launches()) {
+      process->child().signal(signal);  // the launcher forwards it to every rank
+    } else {
+      process->child().signal_group(signal);
+    }
   }
 }
 
@@ -268,7 +313,8 @@ void LaunchAttempt::act_on_deadlines() {
     terminate();
   }
   if (due(failure_deadline_) && !terminating_) {
-    say("{} does not end the other ranks: ending them", name_of(plan_));
+    launches() ? say("{} does not end the other ranks: ending them", name_of(plan_))
+               : say("the other ranks do not end: ending them");
     terminate();
   }
   // Processes that ranks have started with MPI_Comm_spawn may go on.
@@ -278,6 +324,7 @@ void LaunchAttempt::act_on_deadlines() {
     terminate();
   }
   if (due(kill_deadline_)) kill();
+  if (watch_ && watch_()) watch_ = {};
   output_.show_what_is_due(now);
 }
 
@@ -286,13 +333,8 @@ void LaunchAttempt::terminate() {
   terminating_ = true;
   request_pending_ = false;
   kill_deadline_ = Clock::now() + term_to_kill(plan_);
-  if (plan_.way == LaunchPlan::Way::kDirect) {
-    child_->signal_group(SIGTERM);
-    child_->signal_group(SIGCONT);
-  } else {
-    child_->signal(SIGTERM);
-    child_->signal(SIGCONT);
-  }
+  send(SIGTERM);
+  send(SIGCONT);
 }
 
 void LaunchAttempt::kill() {
@@ -300,29 +342,44 @@ void LaunchAttempt::kill() {
   killed_ = true;
   terminating_ = true;
   // Kills each descendant, since the launcher puts ranks into separate process groups.
+  const auto is_warden = [&](pid_t pid) {
+    return std::ranges::any_of(processes_, [&](const auto& each) { return each->warden() == pid; });
+  };
   for (const pid_t pid : descendants(::getpid())) {
-    if (pid != warden_->pid()) (void)::kill(pid, SIGKILL);
+    if (!is_warden(pid)) (void)::kill(pid, SIGKILL);
   }
-  child_->signal_group(SIGKILL);
+  for (const auto& process : processes_) process->child().signal_group(SIGKILL);
 }
 
 void LaunchAttempt::drain() {
   const Clock::time_point until = Clock::now() + seconds(1);
-  while ((child_->output_fd() >= 0 || child_->errors_fd() >= 0) && Clock::now() < until) {
-    std::array<pollfd, 2> polled = {
-        {{child_->output_fd(), POLLIN, 0}, {child_->errors_fd(), POLLIN, 0}}};
+  const auto is_open = [](const auto& process) { return process->output_is_open(); };
+  while (std::ranges::any_of(processes_, is_open) && Clock::now() < until) {
+    std::vector<pollfd> polled;
+    for (const auto& process : processes_) {
+      polled.push_back({process->child().output_fd(), POLLIN, 0});
+      polled.push_back({process->child().errors_fd(), POLLIN, 0});
+    }
     if (::poll(polled.data(), polled.size(), 50) < 0 && errno != EINTR) break;
     read_output();
   }
-  out_.finish();
-  err_.finish();
+  for (const auto& process : processes_) process->finish_output();
   output_.finish();
+}
+
+int LaunchAttempt::wait_status() const {
+  int most = *processes_[0]->status();
+  for (const auto& process : processes_) {
+    if (seen_failure_ && process->rank() == seen_failure_->rank) return *process->status();
+    if (most == 0) most = *process->status();
+  }
+  return most;
 }
 
 /// Returns the exit status of the rank that failed first if it is known, else that of the launcher:
 /// mpirun may crash when it has lost a host, or hang until it is ended.
 int LaunchAttempt::status_of(int wait_status) const {
-  if (const auto& failure = output_.failure()) {
+  if (const auto& failure = this->failure()) {
     if (failure->signal != 0) return 128 + failure->signal;
     if (failure->status != 0) return failure->status;
   }
@@ -334,8 +391,17 @@ int LaunchAttempt::status_of(int wait_status) const {
   return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
-AttemptEnd LaunchAttempt::conclude(int wait_status) {
+void LaunchAttempt::complete(LaunchFailure& failure, int status) const {
+  // A launcher may report which rank failed but not how; its own exit status is then that rank's.
+  if (failure.rank < 0 || !failure.text.empty() || !WIFEXITED(wait_status())) return;
+  failure.signal = status > 128 ? status - 128 : 0;
+  failure.text = status > 128 ? "was ended by " + signal_text(failure.signal)
+                              : fmt::format("ended with exit status {}", status);
+}
+
+AttemptEnd LaunchAttempt::conclude() {
   AttemptEnd end;
+  const int wait_status = this->wait_status();
   const int status = status_of(wait_status);
   end.status = status;
   if (timed_out_) {
@@ -353,19 +419,13 @@ AttemptEnd LaunchAttempt::conclude(int wait_status) {
     end.message = "stopped with everything saved";
     return end;
   }
-  if (output_.failure()) end.failure = *output_.failure();
-  if (end.failure.rank < 0 && plan_.ranks == 1 && plan_.way == LaunchPlan::Way::kDirect) {
-    end.failure.rank = 0;
-    end.failure.signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
-    end.failure.text = WIFSIGNALED(wait_status) ? "was ended by " + signal_text(end.failure.signal)
-                                                : fmt::format("ended with exit status {}", status);
+  if (failure()) {
+    end.failure = *failure();
+  } else if (!launches()) {
+    end.failure = failure_of(processes_[0]->rank(), wait_status);
   }
-  // A launcher may report which rank failed but not how; its own exit status is then that rank's.
-  if (end.failure.rank >= 0 && end.failure.text.empty() && WIFEXITED(wait_status)) {
-    end.failure.signal = status > 128 ? status - 128 : 0;
-    end.failure.text = status > 128 ? "was ended by " + signal_text(end.failure.signal)
-                                    : fmt::format("ended with exit status {}", status);
-  }
+  complete(end.failure, status);
+  end.lost = lost_;
   // SIGUSR1 ends ranks that do not handle the request, which counts as the requested stop. A rank
   // that failed while saving is still a failure.
   const bool ended_by_request = end.failure.signal != 0 || end.failure.rank < 0 || terminating_;
@@ -393,8 +453,8 @@ AttemptEnd LaunchAttempt::conclude(int wait_status) {
   if (lost_another) end.message += fmt::format(", after an error of rank {}", complaint);
   if (end.failure.rank < 0 || lost_another) end.failure.rank = complaint;
   if (end.failure.rank >= 0) end.log = output_.tail(end.failure.rank);
-  // Errors of the config and non-finite losses would recur, so a restart does not help.
-  const bool again = plan_.trains && (status == kUsage || status == kNonFinite);
+  // Errors of config and data and non-finite losses would recur, so a restart does not help.
+  const bool again = plan_.trains && (status == kUsage || status == kData || status == kNonFinite);
   end.failed = asked_by_ == 0 && !again;
   return end;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,8 +11,7 @@
 #include "launcher/launch/launch_failure.h"
 #include "launcher/launch/launch_output.h"
 #include "launcher/launch/launch_plan.h"
-#include "launcher/launch/launch_warden.h"
-#include "launcher/launch/output_splitter.h"
+#include "launcher/launch/launch_process.h"
 #include "launcher/launch/session_folder.h"
 #include "launcher/launch/signal_queue.h"
 
@@ -18,22 +19,26 @@ namespace lockstep::launcher {
 
 /// How one start of a job ended.
 struct AttemptEnd {
+  using Clock = std::chrono::steady_clock;
+
   int status = 0;                ///< exit status for the program
   bool failed = false;           ///< it failed in a way that a restart may help
   LaunchFailure failure;         ///< the first failure, if there was one
+  std::vector<int> lost;         ///< ranks that failed themselves, as far as that is known
+  Clock::time_point failed_at;   ///< when the first failure was noticed
   std::vector<std::string> log;  ///< last output lines of the rank that failed
   std::string message;           ///< for the user; empty on success
   int lost_log = 0;              ///< errno of the first line that could not be shown
 };
 
-/// One start of a job. Runs the launcher as a child process, forwards its output, and turns signals
-/// into requests to save and stop. No process of the job is left when `run` returns or throws, or
-/// soon after this process was killed.
+/// One start of a job. Runs the launcher, or the ranks themselves, as child processes, forwards
+/// their output, and turns signals into requests to save and stop. No process of the job is left
+/// when `run` returns or throws, or soon after this process was killed.
 class LaunchAttempt {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Starts the job. `deadline` is that of --timeout. Throws ConfigError if the launcher cannot be
+  /// Starts the job. `deadline` is that of --timeout. Throws ConfigError if a process cannot be
   /// started, DataError if output files cannot be created.
   LaunchAttempt(const LaunchPlan& plan, SignalQueue& signals,
                 std::optional<Clock::time_point> deadline, bool append_output);
@@ -41,34 +46,50 @@ class LaunchAttempt {
   LaunchAttempt(const LaunchAttempt&) = delete;
   LaunchAttempt& operator=(const LaunchAttempt&) = delete;
 
-  /// Waits until the job has ended. Throws DataError if output cannot be written.
-  AttemptEnd run();
+  /// Waits until the job has ended. Meanwhile calls `watch`, if given, every 20 ms until it returns
+  /// true. Throws DataError if output cannot be written.
+  AttemptEnd run(std::function<bool()> watch = {});
 
  private:
   void wait_for_something();
+  void start(const std::vector<std::string>& folders);
   void read_output();
+  /// Takes note of processes that have ended; returns whether all have.
+  bool take_ends();
+  /// The first rank that failed, if one has.
+  const std::optional<LaunchFailure>& failure() const;
+  /// Sets the limits for the end of the others once a rank has failed.
+  void watch_failure();
   /// Sets the limit for the launcher's own end once all ranks have ended.
   void watch_end();
   void take_signal(int signal);
   void act_on_deadlines();
+  bool launches() const { return plan_.way != LaunchPlan::Way::kDirect; }
   bool ranks_are_there() const;
   /// Forwards the request to stop if the ranks are running; otherwise it stays pending.
   void try_request();
+  /// Sends a signal to the launcher, or to the groups of all ranks.
+  void send(int signal);
   void terminate();
   void kill();
   void drain();
-  AttemptEnd conclude(int wait_status);
+  /// waitpid's status of the launcher, or of the rank that tells most.
+  int wait_status() const;
+  AttemptEnd conclude();
+  /// Fills in how the rank that failed ended, where nobody has reported it.
+  void complete(LaunchFailure& failure, int status) const;
   int status_of(int wait_status) const;
 
   const LaunchPlan& plan_;
   SignalQueue& signals_;
   OrphanKeeper orphans_;
   LaunchOutput output_;
-  OutputSplitter out_;
-  OutputSplitter err_;
   std::optional<SessionFolder> session_;  ///< of mpirun; outlives it
-  std::optional<ChildProcess> child_;
-  std::optional<LaunchWarden> warden_;
+  std::vector<std::unique_ptr<LaunchProcess>> processes_;
+  std::optional<LaunchFailure> seen_failure_;  ///< of a rank that launch itself started
+  std::vector<int> lost_;                      ///< such ranks that failed by themselves
+  std::optional<Clock::time_point> failed_at_;
+  std::function<bool()> watch_;
   pid_t launcher_ = -1;
 
   int asked_by_ = 0;  ///< the signal that requested a stop

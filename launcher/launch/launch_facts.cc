@@ -21,6 +21,7 @@
 #include "core/base/check.h"
 #include "core/base/files/regular_file.h"
 #include "core/base/parse_number.h"
+#include "dist/rendezvous/socket.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -102,11 +103,38 @@ int count_cores() {
   return std::max(1, static_cast<int>(cores.size()));
 }
 
-std::string random_hex(size_t bytes) {
+std::string random_bytes(size_t bytes) {
   std::string raw(bytes, '\0');
   LS_CHECK(::getrandom(raw.data(), raw.size(), 0) == static_cast<ssize_t>(bytes), Error,
            "[launch] the system gives no random numbers for the job's secret: {}.",
            std::strerror(errno));
+  return raw;
+}
+
+uint16_t free_port() {
+  // Below the ports that systems give to connections, one of which could take it before rank 0.
+  constexpr uint32_t kFirst = 15000;
+  constexpr uint32_t kPorts = 15000;
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    uint32_t number = 0;
+    std::memcpy(&number, random_bytes(sizeof(number)).data(), sizeof(number));
+    dist::Endpoint endpoint{"127.0.0.1", static_cast<uint16_t>(kFirst + number % kPorts)};
+    try {
+      (void)dist::listen_at(endpoint);
+      return endpoint.port;
+    } catch (const dist::AddressInUse&) {
+      continue;
+    }
+  }
+  throw Error(
+      fmt::format("[launch] no free port of 127.0.0.1 for the ranks to meet: {} from {} to {} were "
+                  "tried.",
+                  kTries, kFirst, kFirst + kPorts - 1));
+}
+
+std::string random_hex(size_t bytes) {
+  const std::string raw = random_bytes(bytes);
   std::string text;
   for (const char c : raw) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
   return text;
@@ -165,6 +193,7 @@ LaunchFacts find_launch_facts() {
   facts.read = read_file;
   facts.find_program = find_program;
   facts.resolves = resolves;
+  facts.free_port = free_port;
   facts.job_id = random_hex(6);
   facts.job_secret = random_hex(16);
   return facts;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace lockstep::launcher {
 
@@ -31,12 +32,16 @@ struct LaunchFacts {
   std::function<std::optional<std::string>(const std::string& name, const std::string& folder)>
       find_program;
   std::function<bool(const std::string& host)> resolves;
+  /// A port of loopback at which nobody listens now. Throws Error.
+  std::function<uint16_t()> free_port;
 
   // Facts of this start of the job.
   std::string job_id;
   std::string job_secret;
   int restart = 0;
-  std::string run_directory;  ///< run directory for commands without --run-dir
+  int ranks = 0;                      ///< of a restart with fewer ranks; 0: as the options say
+  std::vector<std::string> left_out;  ///< hosts that a restart does not use
+  std::string run_directory;          ///< run directory for commands without --run-dir
 
   /// Value of an environment variable; empty if it is not set.
   std::string variable(const std::string& name) const;

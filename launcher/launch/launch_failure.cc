@@ -143,6 +143,12 @@ std::optional<LaunchFailure> read_failure(const std::string& message) {
     return LaunchFailure{-1, host.data(), 0, 0,
                          fmt::format("has no program {} that can be started", program.data())};
   }
+  if (after(line, "lost communication with a remote daemon") != nullptr) {
+    if (const char* at = after(line, "Remote daemon: ")) {
+      (void)std::sscanf(at, "Remote daemon: %*s on node %255s", host.data());
+    }
+    return LaunchFailure{-1, host.data(), 0, 0, "is lost: mpirun no longer reaches it", true};
+  }
   if (after(line, "process returned a non-zero exit code") != nullptr ||
       after(line, "processes returned a non-zero exit code") != nullptr) {
     return LaunchFailure{};

@@ -12,6 +12,7 @@ struct LaunchFailure {
   int signal = 0;    ///< signal that ended it; 0: none
   int status = 0;    ///< its exit status
   std::string text;  ///< for the user, without rank and host: "was ended by signal 9 (Killed)"
+  bool host_lost = false;  ///< the launcher no longer reaches the host
 
   friend bool operator==(const LaunchFailure&, const LaunchFailure&) = default;
 };

@@ -27,22 +27,23 @@ struct LaunchContext {
 
 /// The options after `lockstep launch`. Empty texts and 0 mean not specified.
 struct LaunchOptions {
-  std::vector<LaunchContext> contexts;
+  std::vector<LaunchContext> contexts = {};
   int ranks_per_node = 0;
   int nodes = 0;
-  std::string map_by;
-  std::string bind_to;
-  std::string rank_by;
-  std::vector<std::pair<std::string, std::string>> mca;
-  std::string prefix;
-  std::vector<std::string> passed;  ///< options passed to mpirun unchanged
+  std::string map_by = {};
+  std::string bind_to = {};
+  std::string rank_by = {};
+  std::vector<std::pair<std::string, std::string>> mca = {};
+  std::string transport = {};  ///< what connects the ranks: "mpi" or "tcp"
+  std::string prefix = {};
+  std::vector<std::string> passed = {};  ///< options passed to mpirun unchanged
   bool oversubscribe = false;
   bool allow_run_as_root = false;
   bool report_bindings = false;
   bool quiet = false;    ///< no notes of launch or mpirun
   bool verbose = false;  ///< the plan is printed before it is carried out
 
-  std::string output_folder;
+  std::string output_folder = {};
   bool tag_output = false;
   bool timestamp_output = false;
   bool merge_stderr = false;
@@ -50,8 +51,9 @@ struct LaunchOptions {
   bool show_stderr = true;
 
   double timeout_seconds = 0;
-  std::optional<int> max_restarts;
-  double backoff_seconds = 1;
+  std::optional<int> max_restarts = {};
+  double restart_delay_seconds = 1;
+  int min_ranks = 0;  ///< of a restart; 0: as many as at first
   double grace_seconds = 60;
 
   bool dry_run = false;

@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "launcher/launch/hostfile.h"
 #include "launcher/launch/launch_command.h"
+#include "launcher/launch/local_ranks.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -72,6 +73,7 @@ std::string describe(const std::vector<LaunchHost>& hosts, const LaunchFacts& fa
 
 int ranks_of(const LaunchContext& context, const std::vector<LaunchHost>& hosts,
              const LaunchPlan& plan, const LaunchFacts& facts) {
+  if (facts.ranks > 0) return facts.ranks;
   if (context.ranks > 0) return context.ranks;
   const int nodes = std::max<int>(
       1, plan.options.nodes > 0 ? plan.options.nodes : static_cast<int>(hosts.size()));
@@ -205,6 +207,18 @@ void check_root(const LaunchPlan& plan, const LaunchFacts& facts) {
            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1) where that is meant, as in a container.");
 }
 
+void check_fewest(const LaunchPlan& plan) {
+  const LaunchOptions& options = plan.options;
+  if (options.min_ranks == 0) return;
+  LS_CHECK(options.min_ranks <= plan.ranks, ConfigError,
+           "[launch] --min-ranks {}: expected at most the number of ranks, {}.", options.min_ranks,
+           plan.ranks);
+  LS_CHECK(options.max_restarts.value_or(0) > 0, ConfigError,
+           "[launch] --min-ranks {} is of restarts, and there are none: expected --max-restarts, "
+           "too.",
+           options.min_ranks);
+}
+
 void check_nested(const LaunchFacts& facts) {
   const std::string rank = facts.variable("OMPI_COMM_WORLD_RANK");
   LS_CHECK(rank.empty(), ConfigError,
@@ -213,27 +227,26 @@ void check_nested(const LaunchFacts& facts) {
            rank);
 }
 
-LaunchPlan::Way way_of(const LaunchPlan& plan, const LaunchFacts& facts) {
-  const bool in_slurm = !facts.variable("SLURM_JOB_ID").empty() && !facts.srun.empty();
-  if (in_slurm) return LaunchPlan::Way::kSrun;
-  if (!facts.mpirun.empty()) return LaunchPlan::Way::kMpirun;
-  LS_CHECK(plan.ranks == 1 && plan.hosts.empty(), ConfigError,
-           "[launch] {} ranks need a launcher: expected Open MPI's mpirun or srun in a Slurm job, "
-           "got neither ({}). Install openmpi-bin; one rank on this host needs none.",
-           plan.ranks, facts.no_mpirun);
-  return LaunchPlan::Way::kDirect;
+/// What connects the ranks: "mpi", "tcp" or "", not told.
+std::string transport_of(const LaunchPlan& plan, const LaunchFacts& facts) {
+  return plan.options.transport.empty() ? facts.variable("LOCKSTEP_TRANSPORT")
+                                        : plan.options.transport;
 }
 
-/// Sets the variables by which launchers tell a rank its number, for a single rank.
-void add_single_rank(std::map<std::string, std::string>& environment) {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
-                           "OMPI_COMM_WORLD_NODE_RANK", "RANK", "LOCAL_RANK", "GROUP_RANK"}) {
-    environment[name] = "0";
-  }
-  for (const char* name :
-       {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "WORLD_SIZE", "LOCAL_WORLD_SIZE"}) {
-    environment[name] = "1";
-  }
+LaunchPlan::Way way_of(LaunchPlan& plan, const LaunchFacts& facts) {
+  const bool in_slurm = !facts.variable("SLURM_JOB_ID").empty() && !facts.srun.empty();
+  if (in_slurm) return LaunchPlan::Way::kSrun;
+  const bool here = std::ranges::all_of(
+      plan.hosts, [&](const LaunchHost& host) { return is_this_host(host.name, facts); });
+  const std::string transport = transport_of(plan, facts);
+  if (here && transport == "tcp") return LaunchPlan::Way::kDirect;
+  if (!facts.mpirun.empty()) return LaunchPlan::Way::kMpirun;
+  LS_CHECK(here && transport.empty(), ConfigError,
+           "[launch] {} need a launcher: expected Open MPI's mpirun or srun in a Slurm job, got "
+           "neither ({}). Install openmpi-bin; ranks on this host that TCP connects need none.",
+           here ? "ranks that MPI connects" : "ranks on other hosts", facts.no_mpirun);
+  plan.notes.push_back(fmt::format("{}: ranks are started without, on this host", facts.no_mpirun));
+  return LaunchPlan::Way::kDirect;
 }
 
 void set_environment(LaunchPlan& plan, const LaunchFacts& facts) {
@@ -244,7 +257,9 @@ void set_environment(LaunchPlan& plan, const LaunchFacts& facts) {
   plan.environment["TORCHELASTIC_MAX_RESTARTS"] =
       fmt::format("{}", plan.options.max_restarts.value_or(0));
   plan.environment["TORCHELASTIC_RUN_ID"] = facts.job_id;
-  if (plan.way == LaunchPlan::Way::kDirect) add_single_rank(plan.environment);
+  if (!plan.options.transport.empty()) {
+    plan.environment["LOCKSTEP_TRANSPORT"] = plan.options.transport;
+  }
 }
 
 bool is_set(const LaunchPlan& plan, const LaunchFacts& facts, const std::string& parameter) {
@@ -274,26 +289,15 @@ void set_launcher_environment(LaunchPlan& plan, const LaunchFacts& facts) {
   if (plan.session_base.empty()) plan.session_base = "/tmp";
 }
 
-void set_direct_command(LaunchPlan& plan, const LaunchFacts& facts) {
-  LS_CHECK(plan.contexts.size() == 1, ConfigError,
-           "[launch] several programs need a launcher: expected Open MPI's mpirun, got {}. Install "
-           "openmpi-bin.",
-           facts.no_mpirun);
-  plan.notes.push_back(fmt::format("{}: one rank is started without", facts.no_mpirun));
-  plan.command = plan.contexts[0].command;
-  plan.working_folder = plan.contexts[0].working_folder;
-  plan.command[0] = facts.find_program(plan.command[0], plan.working_folder).value_or("");
-  for (const std::string& variable : plan.options.contexts[0].variables) {
-    const size_t equals = variable.find('=');
-    if (equals == variable.npos) continue;
-    plan.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
-  }
-}
-
 }  // namespace
 
 bool is_training(const std::vector<std::string>& command) {
   return !command.empty() && command[0].ends_with(".txtpb");
+}
+
+std::vector<LaunchPlan::Process> processes_of(const LaunchPlan& plan) {
+  if (plan.way == LaunchPlan::Way::kDirect) return plan.ranks_here;
+  return {{-1, plan.command, plan.launcher_environment, ""}};
 }
 
 LaunchPlan plan_launch(LaunchOptions options, const LaunchFacts& facts) {
@@ -305,8 +309,11 @@ LaunchPlan plan_launch(LaunchOptions options, const LaunchFacts& facts) {
   if (in_slurm) plan.way = LaunchPlan::Way::kSrun;
   for (LaunchContext& asked : plan.options.contexts) {
     std::vector<LaunchHost> hosts = hosts_of(asked, facts);
+    std::erase_if(hosts, [&](const LaunchHost& host) {
+      return std::ranges::find(facts.left_out, host.name) != facts.left_out.end();
+    });
     use_nodes(hosts, plan);
-    if (!asked.hosts.empty()) asked.hosts = hosts;
+    if (!asked.hosts.empty() || !facts.left_out.empty()) asked.hosts = hosts;
     check_names(hosts, plan, facts);
     LaunchPlan::Context context;
     context.working_folder = asked.working_folder;
@@ -325,6 +332,7 @@ LaunchPlan plan_launch(LaunchOptions options, const LaunchFacts& facts) {
     plan.contexts.push_back(std::move(context));
   }
   plan.way = way_of(plan, facts);
+  check_fewest(plan);
   set_environment(plan, facts);
   switch (plan.way) {
     case LaunchPlan::Way::kMpirun:
@@ -339,8 +347,9 @@ LaunchPlan plan_launch(LaunchOptions options, const LaunchFacts& facts) {
       plan.command = srun_command(plan, facts);
       break;
     case LaunchPlan::Way::kDirect:
-      plan.launcher = "no launcher";
-      set_direct_command(plan, facts);
+      check_slots(plan.ranks, plan.hosts, plan, facts);
+      plan.launcher = "none: launch starts the ranks itself";
+      plan.ranks_here = local_ranks(plan, facts);
       break;
   }
   return plan;
@@ -369,7 +378,7 @@ std::string to_text(const LaunchPlan& plan) {
             (context.working_folder.empty() ? "" : "   in " + context.working_folder));
     first = last + 1;
   }
-  row("command", shell_text(plan.command));
+  if (!plan.command.empty()) row("command", shell_text(plan.command));
   for (const auto& [name, value] : plan.environment) {
     row("variable", fmt::format("{}={}", name, name == kJobSecretVariable ? "(hidden)" : value));
   }
@@ -388,9 +397,11 @@ std::string to_text(const LaunchPlan& plan) {
                                "them",
                                options.grace_seconds));
     const int restarts = options.max_restarts.value_or(0);
+    const std::string fewer =
+        options.min_ranks > 0 ? fmt::format(", on {} ranks or more", options.min_ranks) : "";
     row("restarts", restarts == 0 ? "none"
-                                  : fmt::format("{} without progress, after {} s, doubled",
-                                                restarts, options.backoff_seconds));
+                                  : fmt::format("{} without progress, after {} s, doubled{}",
+                                                restarts, options.restart_delay_seconds, fewer));
   }
   for (const std::string& note : plan.notes) row("note", note);
   return text;

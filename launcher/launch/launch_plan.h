@@ -15,7 +15,7 @@ struct LaunchPlan {
   enum class Way {
     kMpirun,
     kSrun,
-    kDirect,  ///< one rank, without a launcher
+    kDirect,  ///< launch itself starts the ranks, all on this host; they connect by TCP
   };
   Way way = Way::kMpirun;
   std::string launcher;  ///< "Open MPI 4.1.4"
@@ -29,12 +29,19 @@ struct LaunchPlan {
   int ranks = 0;
   std::vector<LaunchHost> hosts;  ///< empty: this host
 
-  std::vector<std::string> command;                ///< command that launch itself starts
-  std::map<std::string, std::string> environment;  ///< added for this command and the ranks
-  /// Added for this command alone; mpirun hands on what concerns its ranks.
+  /// A process that launch itself starts.
+  struct Process {
+    int rank = -1;  ///< -1: a launcher, which starts the ranks
+    std::vector<std::string> command;
+    std::map<std::string, std::string> environment;  ///< added for this process alone
+    std::string working_folder;                      ///< empty: the current one
+  };
+  std::vector<Process> ranks_here;                 ///< the ranks of kDirect
+  std::vector<std::string> command;                ///< the launcher's; empty for kDirect
+  std::map<std::string, std::string> environment;  ///< added for all of them and for the ranks
+  /// Added for the launcher alone; mpirun hands on what concerns its ranks.
   std::map<std::string, std::string> launcher_environment;
-  std::string session_base;    ///< where mpirun's session folder is made; empty: left to mpirun
-  std::string working_folder;  ///< of this command; empty: the current one
+  std::string session_base;  ///< where mpirun's session folder is made; empty: left to mpirun
 
   bool trains = false;        ///< whether the ranks run `lockstep train`
   std::string run_directory;  ///< run directory of the training; empty for other programs
@@ -46,6 +53,9 @@ struct LaunchPlan {
 inline constexpr const char* kJobIdVariable = "LOCKSTEP_JOB_ID";
 inline constexpr const char* kJobSecretVariable = "LOCKSTEP_JOB_SECRET";
 inline constexpr const char* kRestartVariable = "LOCKSTEP_RESTART_COUNT";
+
+/// The processes that launch itself starts: the launcher, or each rank.
+std::vector<LaunchPlan::Process> processes_of(const LaunchPlan& plan);
 
 /// Plans a launch; depends only on its arguments. A command whose first word ends in ".txtpb" means
 /// `lockstep train` with it, in a fixed run directory so that restarts resume. Throws ConfigError

@@ -2,39 +2,42 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/log_text.h"
+#include "dist/rendezvous/socket.h"
 #include "launcher/exit_code.h"
 #include "launcher/launch/launch_attempt.h"
+#include "launcher/launch/restart_log.h"
+#include "launcher/launch/restart_policy.h"
 #include "launcher/launch/signal_queue.h"
 #include "train/report/run_directory.h"
 #include "train/report/run_log.h"
-#include "train/run/checkpoint.h"
 
 namespace lockstep::launcher {
 namespace {
 
-constexpr double kLongestBackoff = 60;
+template <class... Arguments>
+void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  write_log(stderr, fmt::format("lockstep launch: {}\n",
+                                fmt::format(format, std::forward<Arguments>(arguments)...)));
+}
 
-/// The step from which training would resume; -1 if no checkpoint can be seen.
-int64_t newest_checkpoint(const LaunchPlan& plan) {
-  int64_t newest = -1;
-  if (!plan.trains) return newest;
-  const std::filesystem::path folder = std::filesystem::path(plan.run_directory) / "checkpoints";
-  try {
-    for (const train::CheckpointEntry& entry : train::list_checkpoints(folder)) {
-      if (entry.complete) newest = std::max(newest, entry.step);
-    }
-  } catch (const CheckpointError&) {
-    // It cannot be listed: no progress can be seen.
-  }
-  return newest;
+RunProgress progress_of(const LaunchPlan& plan) {
+  return plan.trains ? read_progress(plan.run_directory) : RunProgress{};
+}
+
+/// What a restart has to do again.
+std::string what_is_lost(const LaunchPlan& plan, const RunProgress& progress) {
+  if (!plan.trains) return "";
+  const int64_t again = std::max<int64_t>(0, progress.steps - progress.saved);
+  return fmt::format("; it goes on from step {}, with {} step{} to do again", progress.saved, again,
+                     again == 1 ? "" : "s");
 }
 
 bool has_flight_logs(const LaunchPlan& plan) {
@@ -49,7 +52,7 @@ bool has_flight_logs(const LaunchPlan& plan) {
 void report(const AttemptEnd& end, const LaunchPlan& plan) {
   if (end.message.empty()) return;
   std::fflush(stdout);
-  write_log(stderr, fmt::format("lockstep launch: {}\n", end.message));
+  say("{}", end.message);
   if (!end.log.empty()) {
     write_log(stderr, fmt::format("  the last lines of rank {}:\n", end.failure.rank));
     for (const std::string& line : end.log) write_log(stderr, fmt::format("    {}\n", line));
@@ -78,16 +81,28 @@ void tell_lost_lines(const AttemptEnd& end, const LaunchPlan& plan) {
 
 }  // namespace
 
-int supervise_launch(SignalQueue& signals, const std::function<LaunchPlan(int restart)>& plan_for) {
+int supervise_launch(SignalQueue& signals,
+                     const std::function<LaunchPlan(const LaunchStart&)>& plan_for,
+                     const std::function<bool(int ranks)>& can_do) {
   using Clock = LaunchAttempt::Clock;
   const Clock::time_point begin = Clock::now();
-  int failures = 0;  // since the last new checkpoint
-  for (int restart = 0;; ++restart) {
-    const LaunchPlan plan = plan_for(restart);
+  std::optional<RestartPolicy> policy;
+  std::optional<RestartLog> log;
+  LaunchStart start;
+  for (;; ++start.restart) {
+    const LaunchPlan plan = plan_for(start);
     const LaunchOptions& options = plan.options;
+    const int allowed = options.max_restarts.value_or(0);
+    if (!policy) {
+      policy.emplace(RestartPolicy::Options{.max_restarts = allowed,
+                                            .delay_seconds = options.restart_delay_seconds,
+                                            .min_ranks = options.min_ranks,
+                                            .can_do = can_do},
+                     plan.ranks, plan.hosts);
+      log.emplace(plan.trains && allowed > 0 ? plan.run_directory : "");
+    }
     if (const int signal = signals.take(); signal != 0) {
-      write_log(stderr, fmt::format("lockstep launch: {}: not started; there is nothing to save\n",
-                                    signal_name(signal)));
+      say("{}: not started; there is nothing to save", signal_name(signal));
       return plan.trains ? kStopped : 128 + signal;
     }
     std::optional<Clock::time_point> deadline;
@@ -95,31 +110,46 @@ int supervise_launch(SignalQueue& signals, const std::function<LaunchPlan(int re
       deadline = begin + std::chrono::ceil<std::chrono::milliseconds>(
                              std::chrono::duration<double>(options.timeout_seconds));
     }
-    const int64_t checkpoint = newest_checkpoint(plan);
-    const AttemptEnd end = LaunchAttempt(plan, signals, deadline, restart > 0).run();
+    const RunProgress before = progress_of(plan);
+    const auto look = [&] {
+      if (const auto seconds = log->look()) {
+        say("training again, {:.1f} s after the failure", *seconds);
+      }
+      return !log->is_waiting();
+    };
+    const AttemptEnd end =
+        LaunchAttempt(plan, signals, deadline, start.restart > 0)
+            .run(log->is_waiting() ? std::function<bool()>(look) : std::function<bool()>());
+    look();
+    if (!end.failed) log->finish();
     report(end, plan);
     tell_lost_lines(end, plan);
     if (!end.failed) return end.status;
-    if (newest_checkpoint(plan) > checkpoint) failures = 0;
-    const int allowed = options.max_restarts.value_or(0);
-    if (failures >= allowed) {
-      if (allowed > 0) {
-        write_log(
-            stderr,
-            fmt::format("lockstep launch: no restart: {} without progress are allowed\n", allowed));
-      }
+    const RunProgress after = progress_of(plan);
+    const RestartPolicy::Decision next = policy->after(end.failure, after.saved > before.saved);
+    log->note({.failure = end.failure,
+               .lost = end.lost,
+               .cause = end.message,
+               .host = end.failure.host.empty() && plan.hosts.empty() ? dist::host_name()
+                                                                      : end.failure.host,
+               .status = end.status,
+               .ranks = plan.ranks,
+               .progress = after,
+               .at = end.failed_at,
+               .again = next.again,
+               .restart = start.restart + 1});
+    if (!next.again) {
+      if (allowed > 0) say("no restart: {} without progress are allowed", allowed);
       return end.status;
     }
-    const double wait =
-        std::min(kLongestBackoff, options.backoff_seconds * std::exp2(std::min(failures, 30)));
-    ++failures;
-    write_log(stderr,
-              fmt::format("lockstep launch: restart {} of {} in {} s\n", failures, allowed, wait));
-    const auto time =
-        std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(wait));
+    say("restart {} of {} in {} s{}{}", next.number, allowed, next.delay_seconds,
+        next.note.empty() ? "" : ", " + next.note, what_is_lost(plan, after));
+    start.ranks = next.ranks;
+    start.left_out = next.left_out;
+    const auto time = std::chrono::ceil<std::chrono::milliseconds>(
+        std::chrono::duration<double>(next.delay_seconds));
     if (const int signal = signals.take_within(time); signal != 0) {
-      write_log(stderr,
-                fmt::format("lockstep launch: {}: not started again\n", signal_name(signal)));
+      say("{}: not started again", signal_name(signal));
       return 128 + signal;
     }
   }

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "configs/run.pb.h"
+#include "configs/train.pb.h"
 #include "configs/variables.h"
 #include "core/base/check.h"
 #include "core/base/log_text.h"
@@ -24,6 +25,7 @@
 #include "launcher/standard_streams.h"
 #include "launcher/verbs.h"
 #include "train/report/run_directory.h"
+#include "train/step_share.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -42,6 +44,16 @@ config::RunConfig config_of(const std::vector<std::string>& command) {
   return load_config(files, overrides);
 }
 
+/// Whether so many ranks can share the steps of a run.
+bool can_share(const config::RunConfig& config, int ranks) {
+  try {
+    (void)train::share_of_step(config.train(), 0, ranks);
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
 /// A run directory that launch created; removed at the end if it is still empty.
 class NewRunDirectory {
  public:
@@ -58,26 +70,30 @@ class NewRunDirectory {
 };
 
 [[noreturn]] void become(const LaunchPlan& plan) {
-  for (const auto& [name, value] : plan.environment) {
-    LS_CHECK(::setenv(name.c_str(), value.c_str(), 1) == 0, Error,
-             "[launch] the environment cannot be set: {}.", std::strerror(errno));
+  const std::vector<LaunchPlan::Process> processes = processes_of(plan);
+  LS_CHECK(processes.size() == 1, ConfigError,
+           "[launch] --exec makes launch become what it starts: expected one process, got {} ranks "
+           "without a launcher.",
+           processes.size());
+  const LaunchPlan::Process& process = processes[0];
+  for (const auto* variables : {&process.environment, &plan.environment}) {
+    for (const auto& [name, value] : *variables) {
+      LS_CHECK(::setenv(name.c_str(), value.c_str(), 1) == 0, Error,
+               "[launch] the environment cannot be set: {}.", std::strerror(errno));
+    }
   }
-  for (const auto& [name, value] : plan.launcher_environment) {
-    LS_CHECK(::setenv(name.c_str(), value.c_str(), 0) == 0, Error,
-             "[launch] the environment cannot be set: {}.", std::strerror(errno));
-  }
-  if (!plan.working_folder.empty()) {
-    LS_CHECK(::chdir(plan.working_folder.c_str()) == 0, ConfigError,
-             "[launch] the folder {} cannot be entered: {}.", plan.working_folder,
+  if (!process.working_folder.empty()) {
+    LS_CHECK(::chdir(process.working_folder.c_str()) == 0, ConfigError,
+             "[launch] the folder {} cannot be entered: {}.", process.working_folder,
              std::strerror(errno));
   }
   std::vector<char*> words;
-  for (const std::string& word : plan.command) words.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& word : process.command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   restore_write_signals();
   ::execv(words[0], words.data());
   throw ConfigError(
-      fmt::format("[launch] {} cannot be started: {}.", plan.command[0], std::strerror(errno)));
+      fmt::format("[launch] {} cannot be started: {}.", process.command[0], std::strerror(errno)));
 }
 
 /// The command that goes on with the training in `directory`; an empty one is named by the command
@@ -118,11 +134,12 @@ void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
   if (!options.dry_run && !options.exec) signals.emplace();
   LaunchFacts facts = find_launch_facts();
   std::string run_name;
+  std::optional<config::RunConfig> trained;
   for (const LaunchContext& context : options.contexts) {
     if (!is_training(context.command) || !run_name.empty()) continue;
-    const config::RunConfig config = config_of(context.command);
-    apply_launch_config(config.launch(), options);
-    run_name = config.name();
+    trained = config_of(context.command);
+    apply_launch_config(trained->launch(), options);
+    run_name = trained->name();
   }
   facts.run_directory = fmt::format("runs/{}-DATE-TIME", run_name);
   const LaunchPlan plan = plan_launch(options, facts);
@@ -147,10 +164,15 @@ void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
     }
     become(plan_launch(options, facts));
   }
-  const int status = supervise_launch(*signals, [&](int restart) {
-    facts.restart = restart;
-    return plan_launch(options, facts);
-  });
+  const int status = supervise_launch(
+      *signals,
+      [&](const LaunchStart& start) {
+        facts.restart = start.restart;
+        facts.ranks = start.ranks;
+        facts.left_out = start.left_out;
+        return plan_launch(options, facts);
+      },
+      [&](int ranks) { return !trained || can_share(*trained, ranks); });
   if (status == kStopped && plan.trains)
     write_log(stderr, fmt::format("To go on:\n  {}\n", to_go_on));
   if (status != kSuccess) throw ExitStatus(status);

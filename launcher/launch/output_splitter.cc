@@ -14,11 +14,11 @@ constexpr size_t kLongestTag = 300;  // a tag may contain a host name
 }  // namespace
 
 OutputSplitter::OutputSplitter(OutputTags tags, bool is_error,
-                               std::function<void(const OutputLine&)> take)
+                               std::function<void(const OutputLine&)> take, int rank)
     : tags_(tags),
-      is_error_(is_error),
+      untagged_(tags == OutputTags::kNone ? rank : -1, is_error),
       take_(std::move(take)),
-      current_(tags == OutputTags::kNone ? 0 : -1, is_error) {}
+      current_(untagged_) {}
 
 void OutputSplitter::feed(std::string_view bytes) {
   buffer_ += bytes;
@@ -49,7 +49,7 @@ void OutputSplitter::take_buffer(bool at_end) {
     at = end;
     if (at < buffer_.size() && buffer_[at] == '\n') {
       emit(Source(current_));
-      current_ = Source(tags_ == OutputTags::kNone ? 0 : -1, is_error_);
+      current_ = untagged_;
       at_line_start_ = true;
       ++at;
     } else if (piece.size() > kLongestLine) {
@@ -100,7 +100,7 @@ size_t OutputSplitter::take_slurm_tag(std::string_view text) {
   if (colon == text.npos) return text.npos;
   const std::optional<int> rank = parse_number<int>(text.substr(begin, colon - begin));
   if (!rank || text[colon] != ':') return 0;
-  current_ = Source(*rank, is_error_);
+  current_ = Source(*rank, untagged_.second);
   if (colon + 1 == text.size()) return text.npos;
   return colon + (text[colon + 1] == ' ' ? 2 : 1);
 }

@@ -10,7 +10,7 @@ namespace lockstep::launcher {
 
 /// How a launcher tags output with the rank that wrote it.
 enum class OutputTags {
-  kNone,      ///< no tags: all output is rank 0's
+  kNone,      ///< no tags: all output is one rank's
   kOpenMpi4,  ///< "[1,3]<stdout>:text"
   kOpenMpi5,  ///< "[prterun-host-17@1,3]<stdout>: text"
   kSlurm,     ///< "3: text"
@@ -26,8 +26,10 @@ struct OutputLine {
 /// interleaved, into lines of ranks. A line longer than 64 KiB is delivered in pieces.
 class OutputSplitter {
  public:
-  /// `is_error`: the stream is the launcher's standard error.
-  OutputSplitter(OutputTags tags, bool is_error, std::function<void(const OutputLine&)> take);
+  /// `is_error`: the stream is the launcher's standard error. `rank`: whose output it is, where it
+  /// has no tags.
+  OutputSplitter(OutputTags tags, bool is_error, std::function<void(const OutputLine&)> take,
+                 int rank = 0);
 
   void feed(std::string_view bytes);
   /// Call at the end of the stream: delivers incomplete last lines.
@@ -46,7 +48,7 @@ class OutputSplitter {
   void emit(const Source& source);
 
   OutputTags tags_;
-  bool is_error_;
+  Source untagged_;  ///< source of text without a tag
   std::function<void(const OutputLine&)> take_;
   std::string buffer_;
   bool at_line_start_ = true;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/device/arithmetic_facts.h"
-#include "tests/launcher/launch/faulty_job.h"
+#include "tests/launcher/lost_ranks/faulty_job.h"
 
 namespace lockstep::launcher {
 namespace {

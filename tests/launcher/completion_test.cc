@@ -34,11 +34,14 @@ TEST_F(Completion, TheScriptIsValidBash) {
 TEST_F(Completion, OffersVerbsAndVerbsOfVerbs) {
   EXPECT_TRUE(says(offered("lockstep "), "config\n"));
   EXPECT_EQ(offered("lockstep comp"), "compare\ncompletion\n");
+  EXPECT_EQ(offered("lockstep bi"), "bisect\n");
   EXPECT_EQ(offered("lockstep config "), "print\ncheck\nfields\ndiff\n");
 }
 
 TEST_F(Completion, OffersTheOptionsOfTheVerb) {
   EXPECT_EQ(offered("lockstep plot --l"), "--log-x\n");
+  EXPECT_EQ(offered("lockstep report --s"), "--serve\n");
+  EXPECT_EQ(offered("lockstep watch --o"), "--once\n");
   EXPECT_EQ(offered("lockstep config print a.txtpb --s"), "--set\n");
   EXPECT_EQ(offered("lockstep compare --s"), "\n");
 }
@@ -51,7 +54,8 @@ TEST_F(Completion, OffersConfigPathsAndValues) {
             "model.resnet.blocks=\nmodel.resnet.blocks+=\n");
   EXPECT_EQ(offered("lockstep config print --set model.resnet.blocks+"), "model.resnet.blocks+=\n");
   // Bash breaks words at '=', so completions contain only the text after it.
-  EXPECT_EQ(offered("lockstep config print --set schedule.kind="), "COSINE\nCONSTANT\n");
+  EXPECT_EQ(offered("lockstep config print --set schedule.kind="),
+            "COSINE\nCONSTANT\nLINEAR\nWSD\n");
   EXPECT_EQ(offered("lockstep config print --set schedule.kind=COS"), "COSINE\n");
 }
 

@@ -160,11 +160,13 @@ TEST_F(ProgramTest, BenchStepShowsTheTimeOfEachOperator) {
   write_config();
   const Result table = run("bench step run.txtpb --steps 2 --threads 1 --profile");
   ASSERT_EQ(table.status, 0) << table.output;
-  for (const char* word : {"GFLOP/s in f32", "backward", "_fused_adamw_", "between operators"}) {
+  // Operators whose share is small share a line, and a busy machine makes any share small.
+  for (const char* word : {"GFLOP/s in f32", "operator", "between operators"}) {
     EXPECT_TRUE(says(table.output, word)) << table.output;
   }
   const Result json = run("bench step run.txtpb --steps 2 --threads 1 --profile --json");
   ASSERT_EQ(json.status, 0) << json.output;
+  EXPECT_TRUE(says(json.output, R"("phase":"backward")"));
   EXPECT_TRUE(says(json.output, R"("phase":"optimizer","operator":"_fused_adamw_")"));
 }
 

@@ -17,6 +17,7 @@ namespace lockstep::launcher {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 
 class RendezvousTest : public Program {
@@ -122,6 +123,30 @@ TEST_F(RendezvousTest, TasksOfAStepOfSlurmMeetOnItsFirstNode) {
   }));
 }
 
+TEST_F(RendezvousTest, TheCommandToGoOnIsTheLaunchersOwn) {
+  const auto told = [&](const std::function<std::string(int rank)>& variables) {
+    const std::vector<Result> results =
+        all(2, [&](int rank) { return train(variables(rank), "--steps 2 --time-limit 0.0001"); });
+    EXPECT_EQ(results[0].status, 75) << results[0].errors;
+    std::filesystem::remove_all(folder_ / "run");
+    return results[0].errors;
+  };
+  const uint16_t port = free_port();
+  EXPECT_THAT(
+      told([&](int rank) { return torchrun(rank, 2, port); }),
+      AllOf(HasSubstr("To go on, start all 2 ranks again as they were started, each with:\n"),
+            HasSubstr("lockstep train run.txtpb "), HasSubstr("--run-dir run")));
+  EXPECT_THAT(told([](int rank) {
+                return fmt::format(
+                    "SLURM_JOB_ID={} SLURM_STEP_ID=0 SLURM_PROCID={} SLURM_NTASKS=2 "
+                    "SLURM_LOCALID={} SLURM_NODEID=0 SLURM_NNODES=1 "
+                    "SLURM_STEP_TASKS_PER_NODE=2 SLURM_STEP_NODELIST=localhost",
+                    ::getpid(), rank, rank);
+              }),
+              AllOf(HasSubstr("To go on:\n  srun -N 1 -n 2 --mpi=none "),
+                    HasSubstr("lockstep train run.txtpb "), HasSubstr("--run-dir run")));
+}
+
 TEST_F(RendezvousTest, ALostRankEndsTheOthersWithItsName) {
   const uint16_t port = free_port();
   const auto start = std::chrono::steady_clock::now();
@@ -161,7 +186,7 @@ TEST_F(RendezvousTest, AStopOfOneRankStopsAllWithEverythingSaved) {
   });
   EXPECT_EQ(results[0].status, 75) << results[0].errors;
   EXPECT_THAT(results[0].errors, HasSubstr("everything is saved"));
-  EXPECT_EQ(results[1].status, 0) << results[1].errors;
+  EXPECT_EQ(results[1].status, 75) << results[1].errors;
 }
 
 TEST_F(RendezvousTest, RanksWithAnotherConfigAreRefused) {

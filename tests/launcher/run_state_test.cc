@@ -5,28 +5,16 @@
 
 #include <map>
 
-#include "tests/launcher/program.h"
+#include "tests/launcher/text_run.h"
 
 namespace lockstep::launcher {
 namespace {
 
 namespace fs = std::filesystem;
 
-class RunState : public Program {
+class RunState : public TextRun {
  protected:
-  RunState() {
-    std::string text;
-    for (int i = 0; i < 500; ++i) text += fmt::format("{} quick brown foxes. ", i % 37);
-    put_file(folder_ / "text.txt", text);
-    put_file(folder_ / "run.txtpb",
-             "model { gpt2 { context_length: 8 layers: 1 heads: 2 width: 8 } }\n"
-             "data { text { path: \"text.txt\" held_out_bytes: 200 } }\n"
-             "train { steps: 6 batch_size: 2 sample_bytes: 0 }\n"
-             "checkpoint { every_steps: 2 keep_last: 9 }\n");
-  }
-  Result train(const std::string& directory, const std::string& more = "") const {
-    return run(fmt::format("train run.txtpb --run-dir {} {}", directory, more));
-  }
+  RunState() : TextRun(6) {}
   /// Flips a bit in the last byte of a file: in the last tensor of a safetensors file.
   void damage(const std::string& name) const {
     std::string content = file_content(folder_ / name);

@@ -10,7 +10,8 @@
 namespace lockstep::launcher {
 namespace {
 
-constexpr MachinePeaks kPeaks{.f32_flops = 1e9, .bf16_flops = 2e9, .bytes_per_second = 1e9};
+constexpr profile::MachinePeaks kPeaks{
+    .f32_flops = 1e9, .bf16_flops = 2e9, .bytes_per_second = 1e9};
 
 OperatorCost cost(DType dtype, int64_t flops, int64_t bytes) {
   return {Phase::kForward, "mm", dtype, {1, flops, bytes}, 0.5};

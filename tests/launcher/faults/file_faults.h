@@ -18,6 +18,22 @@ struct FileCall {
   std::string path;  ///< absolute
 };
 
+/// Leaves out writes of a file that come between two others of the same file: they differ only in
+/// how much of it is written.
+inline std::vector<FileCall> without_middle_writes(const std::vector<FileCall>& calls) {
+  std::vector<FileCall> kept;
+  for (const FileCall& call : calls) {
+    const auto is_like = [&](size_t back) {
+      if (kept.size() < back) return false;
+      const FileCall& earlier = kept[kept.size() - back];
+      return call.name == "write" && earlier.name == "write" && earlier.path == call.path;
+    };
+    if (is_like(1) && is_like(2)) kept.pop_back();
+    kept.push_back(call);
+  }
+  return kept;
+}
+
 /// Runs the program with a fault in one of its calls on the files of a folder. The faults and the
 /// calls that count are listed in tests/faults/file_faults.cc. Skips its tests in builds without
 /// that library: with sanitizers and static builds.

@@ -1,3 +1,3 @@
 set(LOCKSTEP_TEST_LABELS unit)
-# The kill sweep starts the program some hundred times.
+# The sweeps start the program some hundred times.
 set(LOCKSTEP_TEST_TIMEOUT 900)

@@ -113,6 +113,10 @@ TEST(LaunchFailure, IsReadFromWhatLaunchersSay) {
        "rank "
        "0.\n",
        "vm has no program ./nothere"},
+      {"ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[27,0],0] on node "
+       "vm\n  Remote daemon: [[27,0],1] on node lsh1\n\nThis is usually due to a failure of the "
+       "TCP network\n",
+       "lsh1 is lost: mpirun no longer reaches it"},
       {"srun: error: node7: task 3: Exited with exit code 4",
        "rank 3 on node7 ended with exit "
        "status 4"},

@@ -43,6 +43,7 @@ LaunchFacts machine(int open_mpi = 4) {
     return std::nullopt;
   };
   facts.resolves = [](const std::string& host) { return host.starts_with("lsh"); };
+  facts.free_port = [] { return uint16_t{15017}; };
   facts.job_id = "j0b";
   facts.job_secret = "s3cret";
   facts.run_directory = "runs/new";
@@ -197,18 +198,47 @@ TEST(LaunchPlan, ForSlurm) {
   EXPECT_THAT(planning_problem("prog : other", slurm()), HasSubstr("srun starts one program"));
 }
 
-TEST(LaunchPlan, OfOneRankNeedsNoLauncher) {
-  const LaunchPlan direct = plan("-np 1 --wdir /w -x A=1 prog x", without_mpirun());
+TEST(LaunchPlan, OfRanksOnThisHostNeedsNoLauncher) {
+  const LaunchPlan direct = plan("-np 1 --wdir /w -x A=1 prog x : -np 2 other y", without_mpirun());
   EXPECT_EQ(direct.way, LaunchPlan::Way::kDirect);
-  EXPECT_THAT(direct.command, ElementsAre("/usr/bin/prog", "x"));
-  EXPECT_EQ(direct.working_folder, "/w");
-  EXPECT_EQ(direct.environment.at("A"), "1");
-  EXPECT_EQ(direct.environment.at("RANK"), "0");
-  EXPECT_EQ(direct.environment.at("WORLD_SIZE"), "1");
-  EXPECT_EQ(direct.environment.at("OMPI_COMM_WORLD_SIZE"), "1");
+  ASSERT_EQ(direct.ranks_here.size(), 3U);
+  const LaunchPlan::Process& first = direct.ranks_here[0];
+  EXPECT_THAT(first.command, ElementsAre("/usr/bin/prog", "x"));
+  EXPECT_EQ(first.working_folder, "/w");
+  EXPECT_EQ(first.environment.at("A"), "1");
+  const LaunchPlan::Process& last = direct.ranks_here[2];
+  EXPECT_THAT(last.command, ElementsAre("/usr/bin/other", "y"));
+  EXPECT_EQ(last.rank, 2);
+  EXPECT_EQ(last.environment.at("RANK"), "2");
+  EXPECT_EQ(last.environment.at("WORLD_SIZE"), "3");
+  EXPECT_EQ(last.environment.at("OMPI_COMM_WORLD_LOCAL_RANK"), "2");
+  EXPECT_FALSE(last.environment.contains("A"));
+  EXPECT_EQ(direct.environment.at("MASTER_PORT"), "15017");
+  EXPECT_EQ(direct.environment.at("LOCKSTEP_TRANSPORT"), "tcp");
   EXPECT_THAT(direct.notes, ElementsAre(HasSubstr("no mpirun in PATH")));
-  EXPECT_THAT(planning_problem("-np 2 prog", without_mpirun()),
-              testing::AllOf(HasSubstr("2 ranks need a launcher"), HasSubstr("openmpi-bin")));
+  EXPECT_FALSE(plan("-np 1 prog", without_mpirun()).environment.contains("MASTER_PORT"));
+}
+
+TEST(LaunchPlan, StartsTheRanksOfThisHostItselfWhereTcpConnectsThem) {
+  LaunchFacts facts = machine();
+  facts.root = true;  // which mpirun alone refuses
+  EXPECT_EQ(plan("--transport tcp -np 2 prog", facts).way, LaunchPlan::Way::kDirect);
+  EXPECT_EQ(plan("--transport tcp -np 2 -H here:2 prog", facts).way, LaunchPlan::Way::kDirect);
+  EXPECT_THAT(planning_problem("--transport tcp -np 5 prog"), HasSubstr("too few slots"));
+  facts = machine();
+  EXPECT_EQ(plan("--transport tcp -H lsh0,lsh1 prog").way, LaunchPlan::Way::kMpirun);
+  facts.variables = {{"LOCKSTEP_TRANSPORT", "tcp"}};
+  EXPECT_EQ(plan("-np 2 prog", facts).way, LaunchPlan::Way::kDirect);
+  EXPECT_EQ(plan("--transport mpi -np 2 prog", facts).way, LaunchPlan::Way::kMpirun);
+  EXPECT_EQ(plan("--transport tcp -np 2 --bind-to core --mca a b prog").notes.size(), 2U);
+}
+
+TEST(LaunchPlan, ThatNeedsALauncherSaysSoWhereThereIsNone) {
+  EXPECT_THAT(
+      planning_problem("-np 2 -H lsh0:2 prog", without_mpirun()),
+      testing::AllOf(HasSubstr("ranks on other hosts need a launcher"), HasSubstr("openmpi-bin")));
+  EXPECT_THAT(planning_problem("--transport mpi -np 2 prog", without_mpirun()),
+              HasSubstr("ranks that MPI connects need a launcher"));
 }
 
 TEST(LaunchPlan, GivesRanksTheJobAndOurOwnVariables) {
@@ -249,6 +279,19 @@ TEST(LaunchPlan, OfARestartGoesOnInTheSameDirectory) {
   EXPECT_EQ(again.run_directory, "d");
 }
 
+TEST(LaunchPlan, OfARestartUsesFewerRanksAndHosts) {
+  LaunchFacts facts = machine();
+  facts.restart = 1;
+  facts.ranks = 2;
+  facts.left_out = {"lsh0"};
+  const std::string restarts = "--max-restarts 3 --min-ranks 1 ";
+  for (const char* hosts : {"-H lsh0:2,lsh1:2", "--hostfile hosts.txt"}) {
+    const LaunchPlan planned = plan(restarts + hosts + " -np 4 prog", facts);
+    EXPECT_EQ(planned.ranks, 2);
+    EXPECT_THAT(shell_text(planned.command), HasSubstr("-np 2 --host lsh1:2 "));
+  }
+}
+
 TEST(LaunchPlan, OfARunInAnotherFolderFindsItsFiles) {
   const LaunchPlan planned = plan("-np 2 --wdir /w a.txtpb --run-dir d");
   EXPECT_EQ(shell_text(planned.contexts[0].command),
@@ -270,6 +313,9 @@ TEST(LaunchPlan, RefusesWhatCannotStart) {
       {"--hostfile bad.txt -np 2 prog", "bad.txt:2: \"slats=2\""},
       {"--hostfile nofile -np 2 prog", "the hostfile nofile cannot be read"},
       {"--nnodes 3 -H lsh0,lsh1 prog", "--nnodes 3 but 2 hosts are known"},
+      {"--min-ranks 3 --max-restarts 1 -np 2 prog", "--min-ranks 3: expected at most the number"},
+      {"--min-ranks 1 -np 2 prog", "expected --max-restarts, too"},
+      {"--min-ranks 1 --max-restarts 1 prog : other", "which of several programs"},
       {"-np 2 missing", "no program \"missing\""},
       {"-np 2 ./missing", "or by this path"},
   };

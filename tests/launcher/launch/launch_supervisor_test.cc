@@ -305,18 +305,17 @@ class SupervisedAlone : public Program {
  protected:
   int supervise(const std::string& body, int max_restarts, bool trains = false) {
     SignalQueue signals;
-    return supervise_launch(signals, [&](int restart) {
+    return supervise_launch(signals, [&](const LaunchStart& start) {
       LaunchPlan plan;
       plan.way = LaunchPlan::Way::kDirect;
       plan.contexts.resize(1);
       plan.ranks = 1;
-      plan.command = {"/bin/sh", "-c", body};
-      plan.environment = {{kRestartVariable, std::to_string(restart)}};
-      plan.working_folder = folder_.path().string();
+      plan.ranks_here = {{0, {"/bin/sh", "-c", body}, {}, folder_.path().string()}};
+      plan.environment = {{kRestartVariable, std::to_string(start.restart)}};
       plan.trains = trains;
       plan.run_directory = (folder_ / "run").string();
       plan.options.max_restarts = max_restarts;
-      plan.options.backoff_seconds = 0.001;
+      plan.options.restart_delay_seconds = 0.001;
       plan.options.grace_seconds = 5;
       return plan;
     });
@@ -367,19 +366,19 @@ TEST_F(SupervisedAlone, ProcessesThatTheRankLeftAreKilled) {
 TEST_F(SupervisedAlone, AnMpirunThatHangsAfterItsRanksIsEnded) {
   testing::internal::CaptureStderr();
   SignalQueue signals;
-  const int status = supervise_launch(signals, [&](int) {
+  const int status = supervise_launch(signals, [&](const LaunchStart&) {
     LaunchPlan plan;
     plan.launcher = "Open MPI 4.1.4";
     plan.contexts.resize(1);
     plan.ranks = 2;
     plan.command = {"/bin/sh", "-c",
-                    "mkfifo never; trap '' TERM\n"
-                    "says() { echo \"[vm:1] [[27,0],0] ACTIVATE $1 AT a.c:1\" >&2; }\n"
-                    "says 'JOB [27,1] STATE RUNNING'\n"
-                    "says 'PROC [[27,1],0] STATE NORMALLY TERMINATED'\n"
-                    "says 'PROC [[27,1],1] STATE NORMALLY TERMINATED'\n"
-                    "read x < never"};
-    plan.working_folder = folder_.path().string();
+                    fmt::format("cd '{}'\n", folder_.path().string()) +
+                        "mkfifo never; trap '' TERM\n"
+                        "says() { echo \"[vm:1] [[27,0],0] ACTIVATE $1 AT a.c:1\" >&2; }\n"
+                        "says 'JOB [27,1] STATE RUNNING'\n"
+                        "says 'PROC [[27,1],0] STATE NORMALLY TERMINATED'\n"
+                        "says 'PROC [[27,1],1] STATE NORMALLY TERMINATED'\n"
+                        "read x < never"};
     return plan;
   });
   const std::string errors = testing::internal::GetCapturedStderr();
@@ -415,7 +414,7 @@ TEST_F(LaunchWithoutMpirun, ASignalReachesTheRank) {
   launched.signal(SIGTERM);
   const Result result = launched.end();
   EXPECT_EQ(result.status, 75) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("no mpirun in PATH: one rank is started without"));
+  EXPECT_THAT(result.errors, HasSubstr("no mpirun in PATH: ranks are started without"));
 }
 
 TEST_F(LaunchWithoutMpirun, HangupsThatAreIgnoredAsUnderNohupStayIgnored) {

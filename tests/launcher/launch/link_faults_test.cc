@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/owned_fd.h"
-#include "tests/launcher/launch/faulty_job.h"
+#include "tests/launcher/lost_ranks/faulty_job.h"
 
 namespace lockstep::launcher {
 namespace {

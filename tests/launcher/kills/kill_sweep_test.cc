@@ -42,7 +42,7 @@ TEST_F(KillSweep, NothingIsLostWhereverARunIsKilled) {
   put_config("run.txtpb", "checkpoint { every_steps: 2 keep_last: 1 }\n");
   ASSERT_EQ(train("whole").status, 0);
   ASSERT_EQ(train("run", counting("run")).status, 0);
-  const std::vector<FileCall> calls = file_calls();
+  const std::vector<FileCall> calls = without_middle_writes(file_calls());
   std::filesystem::remove_all(folder_ / "run");
   ASSERT_GT(calls.size(), 100u);
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/launcher/launch/faulty_job.h"
+#include "tests/launcher/lost_ranks/faulty_job.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -78,14 +78,6 @@ class RankFaults : public FaultyJob {
     return result;
   }
 };
-
-/// Expects the job to end within `limit`, which is far more than it should need.
-Result end_within(Launched& launched, std::chrono::seconds limit) {
-  const auto start = std::chrono::steady_clock::now();
-  Result result = launched.end();
-  EXPECT_LT(std::chrono::steady_clock::now() - start, limit);
-  return result;
-}
 
 TEST_F(RankFaults, OneThatDiesAtItsStartIsNamedWithTheSignal) {
   for (const auto& [signal, name] : {std::pair{SIGKILL, "Killed"}, {SIGSEGV, "Segmentation"}}) {
@@ -290,20 +282,6 @@ TEST_F(RankFaults, OneThatEndsBeforeMpiStartsIsNamedAtOnceAndNotThoseThatWaitFor
   }
 }
 
-TEST_F(RankFaults, AStopBeforeTheFirstStepIsAStopWhereverItFindsTheRanks) {
-  // The ranks have no handler at first; then they are in MPI_Init.
-  for (const auto& wait : {0ms, 50ms, 100ms, 150ms, 200ms, 300ms, 500ms}) {
-    Launched launched = start("run.txtpb --run-dir run");
-    EXPECT_TRUE(comes_true([&] { return !descendants(launched.pid()).empty(); }));
-    std::this_thread::sleep_for(wait);
-    launched.signal(SIGTERM);
-    const Result result = end_within(launched, 40s);
-    EXPECT_EQ(result.status, 75) << wait.count() << " ms: " << result.errors;
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "run/flight")) << wait.count();
-    std::filesystem::remove_all(folder_ / "run");
-  }
-}
-
 TEST_F(RankFaults, AJobOfOneHostHasAFolderOfItsOwnAndRanksThatOnlyThisHostReaches) {
   Launched launched = start("run.txtpb --run-dir run");
   const std::vector<pid_t> ranks = wait_for_a_step(launched);
@@ -331,6 +309,10 @@ TEST_F(RankFaults, OneThatIsStoppedAtTheEndDoesNotHoldTheOthersForEver) {
     return std::filesystem::exists(folder_ / "run/model.safetensors");
   })) << "no end";
   ::kill(ranks[1], SIGSTOP);
+  EXPECT_TRUE(comes_true([&] { return !any_runs({ranks[0]}); })) << "it is held";
+  // If the other had nothing more to send, rank 0 has ended well, and nobody ends a job for a rank
+  // that its user stopped.
+  ::kill(ranks[1], SIGCONT);
   const Result result = end_within(launched, 40s);
   EXPECT_NE(result.status, 75) << result.errors;  // 0 if it had left before
   EXPECT_FALSE(any_runs(ranks));
@@ -345,6 +327,23 @@ TEST_F(RankFaults, OneThatIsStoppedDoesNotOutliveALaunchThatIsToldToEnd) {
   const Result result = end_within(launched, 30s);
   EXPECT_EQ(result.status, 128 + SIGTERM) << result.errors;
   EXPECT_FALSE(any_runs(ranks));
+}
+
+TEST_F(RankFaults, ASecondJobInTheirRunDirectoryIsToldWhoIsThereAndDisturbsNothing) {
+  const std::string line =
+      "run.txtpb --run-dir run --set parallel.strategy=FULL_SHARD --set checkpoint.every_steps=50";
+  Launched launched = start(line);
+  const std::vector<pid_t> ranks = wait_for_a_step(launched);
+  ASSERT_EQ(ranks.size(), 2U);
+  Launched second = start(line);
+  const Result refused = end_within(second, 30s);
+  EXPECT_EQ(refused.status, 2) << refused.errors;
+  EXPECT_THAT(refused.errors, HasSubstr(fmt::format("pid {})", ranks[0])));
+  const size_t before = losses("run").size();
+  EXPECT_TRUE(comes_true([&] { return losses("run").size() > before; })) << "it stands still";
+  launched.signal(SIGTERM);
+  EXPECT_EQ(end_within(launched, 30s).status, 75);
+  EXPECT_EQ(run("checkpoint verify run").status, 0);
 }
 
 TEST_F(RankFaults, TheyEndWithALaunchThatIsKilled) {

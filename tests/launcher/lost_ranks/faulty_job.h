@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -23,6 +24,14 @@ inline std::string variable_of(pid_t process, const std::string& name) {
     if (each.starts_with(name + "=")) return each.substr(name.size() + 1);
   }
   return "";
+}
+
+/// Expects the job to end within `limit`, which is far more than it should need.
+inline Result end_within(Launched& launched, std::chrono::seconds limit) {
+  const auto start = std::chrono::steady_clock::now();
+  Result result = launched.end();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, limit);
+  return result;
 }
 
 /// Training runs with faults under `lockstep launch`. At the end of each test, no rank may be alive

@@ -1,0 +1,135 @@
+#include "launcher/launch/restart_log.h"
+
+#include <fmt/chrono.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/files/lines_from_end.h"
+#include "core/base/json_line.h"
+#include "dist/rendezvous/rank_list.h"
+#include "train/report/metrics.h"
+#include "train/report/run_directory.h"
+#include "train/run/checkpoint.h"
+
+namespace lockstep::launcher {
+namespace {
+
+std::string time_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S%z}", fmt::localtime(std::time(nullptr)));
+}
+
+/// The number after `name` if the line begins with that.
+std::optional<int64_t> number_after(std::string_view line, std::string_view name) {
+  if (!line.starts_with(name)) return std::nullopt;
+  int64_t number = 0;
+  const auto read = std::from_chars(line.data() + name.size(), line.data() + line.size(), number);
+  return read.ec == std::errc{} ? std::optional(number) : std::nullopt;
+}
+
+/// The step of the last whole line of a metrics file that has one; 0 if none has.
+int64_t last_step(const std::filesystem::path& metrics) {
+  try {
+    LinesFromEnd lines(metrics);
+    while (const std::optional<std::string> line = lines.next()) {
+      if (!lines.was_whole()) continue;
+      for (const char* name : {"{\"step\":", "{\"rollback_to\":"}) {
+        if (const auto step = number_after(*line, name)) return *step;
+      }
+    }
+  } catch (const FileError&) {
+    // It cannot be read: no progress can be seen.
+  }
+  return 0;
+}
+
+int64_t newest_checkpoint(const std::filesystem::path& folder) {
+  int64_t newest = 0;
+  try {
+    for (const train::CheckpointEntry& entry : train::list_checkpoints(folder)) {
+      if (entry.complete) newest = std::max(newest, entry.step);
+    }
+  } catch (const Error&) {
+    // It cannot be listed: no progress can be seen.
+  }
+  return newest;
+}
+
+}  // namespace
+
+RunProgress read_progress(const std::filesystem::path& run_directory) {
+  return {last_step(run_directory / "metrics.jsonl"),
+          newest_checkpoint(run_directory / "checkpoints")};
+}
+
+RestartLog::RestartLog(std::filesystem::path run_directory) : folder_(std::move(run_directory)) {}
+
+RestartLog::~RestartLog() {
+  if (waiting_) write(*waiting_, std::nullopt);
+}
+
+void RestartLog::note(const LostStart& lost) {
+  if (folder_.empty()) return;
+  if (waiting_) write(*waiting_, std::nullopt);
+  waiting_.reset();
+  const Waiting line{lost, time_now()};
+  if (lost.again) {
+    waiting_ = line;
+  } else {
+    write(line, std::nullopt);
+  }
+}
+
+std::optional<double> RestartLog::look() {
+  if (!waiting_) return std::nullopt;
+  const RunProgress& before = waiting_->lost.progress;
+  const int64_t step = last_step(folder_ / "metrics.jsonl");
+  // Until the restarted run has cut them off, the file holds the steps that were lost.
+  if (step <= before.saved || step == before.steps) return std::nullopt;
+  const double seconds = std::chrono::duration<double>(Clock::now() - waiting_->lost.at).count();
+  write(*waiting_, seconds);
+  waiting_.reset();
+  return seconds;
+}
+
+void RestartLog::finish() {
+  if (waiting_ && !look()) {
+    write(*waiting_, std::nullopt);
+    waiting_.reset();
+  }
+}
+
+void RestartLog::write(const Waiting& waiting, std::optional<double> seconds) {
+  const LostStart& lost = waiting.lost;
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder_, ignored)) return;
+  JsonLine line;
+  line.add("at", waiting.at).add("cause", lost.cause);
+  if (lost.failure.rank >= 0) line.add("rank", lost.failure.rank);
+  if (lost.lost.size() > 1) line.add("lost", dist::rank_list(lost.lost));
+  if (!lost.host.empty()) line.add("host", lost.host);
+  line.add("status", lost.status).add("ranks", lost.ranks).add("step_lost", lost.progress.steps);
+  if (lost.again) {
+    line.add("resumed_from", lost.progress.saved)
+        .add("steps_again", std::max<int64_t>(0, lost.progress.steps - lost.progress.saved))
+        .add("restart", lost.restart);
+    if (seconds) {
+      line.add("training_again_s", *seconds);
+    } else {
+      line.add_null("training_again_s");
+    }
+  }
+  try {
+    train::MetricsWriter file(train::RunDirectory::open(folder_).restarts());
+    file.write(line);
+    file.close();
+  } catch (const Error&) {
+    // The run is on another host's disk, or the disk is full.
+  }
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,271 @@
+// Training jobs that launch starts again after a failure.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/launcher/launch/launched.h"
+#include "tests/train/table_run.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+/// Runs of 20 steps in BITWISE with a checkpoint and an evaluation every 5. A rank of four does 2
+/// micro-batches a step, so call 2 n + 1 of its relu begins step n + 1, until the first evaluation.
+class Restarts : public Program {
+ protected:
+  void SetUp() override {
+    put_file(folder_ / "run.txtpb",
+             "model { mlp { inputs: 16 hidden_widths: [32] classes: 4 activation: RELU } }\n" +
+                 train::table_data(folder_) +
+                 "train { steps: 20 batch_size: 8 micro_batch_size: 1 eval_every: 5 }\n"
+                 "reproducibility: BITWISE checkpoint { every_steps: 5 }\n");
+    const Result result = run("train run.txtpb --run-dir undisturbed " + plugin());
+    ASSERT_EQ(result.status, 0) << result.errors;
+  }
+  void TearDown() override {
+    EXPECT_TRUE(comes_true([&] { return processes_here().empty(); })) << "a process is left";
+  }
+
+  static std::string plugin() {
+#ifdef LOCKSTEP_TEST_PLUGINS
+    return "--load '" LOCKSTEP_TEST_PLUGINS "/librank_fault.so'";
+#else
+    return "";
+#endif
+  }
+  /// Starts four ranks with the faults of tests/plugins/rank_fault.cc.
+  Launched start(const std::string& faults, const std::string& options,
+                 const std::string& more = "") const {
+    return Launched(fmt::format("--transport tcp --oversubscribe -np 4 {} -x RANK_FAULT={} "
+                                "run.txtpb --run-dir run {} {}",
+                                options, faults, plugin(), more),
+                    folder_.path());
+  }
+  void expect_undisturbed_weights(const std::string& what) const {
+    const std::string weights = file_content(folder_ / "run/model.safetensors");
+    EXPECT_FALSE(weights.empty()) << what;
+    EXPECT_TRUE(weights == file_content(folder_ / "undisturbed/model.safetensors")) << what;
+  }
+  std::vector<std::string> failures() const {
+    std::istringstream text(file_content(folder_ / "run/restarts.jsonl"));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    return lines;
+  }
+  /// Processes that work in the test's folder.
+  std::vector<pid_t> processes_here() const {
+    std::vector<pid_t> found;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+      const pid_t pid = std::atoi(entry.path().filename().c_str());
+      if (pid <= 0) continue;
+      const auto folder = std::filesystem::read_symlink(entry.path() / "cwd", ignored);
+      if (folder == folder_.path()) found.push_back(pid);
+    }
+    return found;
+  }
+};
+
+TEST_F(Restarts, EndWithTheBitsOfAnUndisturbedRunWhereverARankIsLost) {
+  struct Row {
+    const char* when;
+    const char* faults;
+    int step_lost;
+    int resumed_from;
+  };
+  const std::vector<Row> rows = {
+      {"before the ranks meet", "2@0:load:1:kill", 0, 0},
+      {"before the first step", "3@0:relu:1:kill", 0, 0},
+      {"in the third step, before a checkpoint", "0@0:relu:5:kill", 2, 0},
+      {"in the fourth step's backward, by a crash", "1@0:threshold_backward:7:segv", 3, 0},
+      {"in the evaluation after step 5", "1@0:relu:11:kill", 4, 0},
+      {"in the seventh step, after a checkpoint", "1@0:threshold_backward:13:kill", 6, 5},
+      {"two at once", "1@0:relu:5:kill,2@0:relu:5:kill", 2, 0},
+      {"by an exception", "2@0:relu:3:throw", 1, 0},
+      {"in the recovery, too", "1@0:relu:3:kill,2@1:load:1:kill,0@2:relu:1:kill", 1, 0},
+  };
+  for (const Row& row : rows) {
+    const Result result = start(row.faults, "--max-restarts 3 --restart-delay 0").end();
+    EXPECT_EQ(result.status, 0) << row.when << "\n" << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("restart 1 of 3 in 0 s; it goes on from step "))
+        << row.when;
+    expect_undisturbed_weights(row.when);
+    const std::vector<std::string> lines = failures();
+    ASSERT_FALSE(lines.empty()) << row.when;
+    EXPECT_THAT(lines[0], HasSubstr(fmt::format("\"ranks\":4,\"step_lost\":{},\"resumed_from\":{},"
+                                                "\"steps_again\":{},\"restart\":1,",
+                                                row.step_lost, row.resumed_from,
+                                                row.step_lost - row.resumed_from)))
+        << row.when;
+    EXPECT_THAT(lines.back(), Not(HasSubstr("\"training_again_s\":null"))) << row.when;
+    std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
+TEST_F(Restarts, TellTheRanksThatWereLostAtOnce) {
+  const Result result =
+      start("1@0:relu:5:kill,2@0:relu:5:kill", "--max-restarts 1 --restart-delay 0").end();
+  EXPECT_EQ(result.status, 0) << result.errors;
+  ASSERT_EQ(failures().size(), 1U);
+  EXPECT_THAT(failures()[0], HasSubstr("\"cause\":\"rank "));
+  EXPECT_THAT(failures()[0], HasSubstr("was ended by signal 9 (Killed)"));
+  EXPECT_THAT(failures()[0], HasSubstr("\"status\":137"));
+}
+
+TEST_F(Restarts, GoOnWhereASaveInEveryStartKillsTheLeader) {
+#ifndef LOCKSTEP_FILE_FAULTS
+  GTEST_SKIP() << "this build has no libfile_faults.so";
+#else
+  const auto calls_of_steps = [&](int steps) {
+    const Result result =
+        run(fmt::format("train run.txtpb --run-dir counted --steps {}", steps),
+            fmt::format("LD_PRELOAD='{}' FILE_FAULTS_FOLDER='{}' FILE_FAULTS_COUNT='{}'",
+                        LOCKSTEP_FILE_FAULTS, (folder_ / "counted/checkpoints").string(),
+                        (folder_ / "calls").string()));
+    EXPECT_EQ(result.status, 0) << result.errors;
+    const std::string calls = file_content(folder_ / "calls");
+    std::filesystem::remove_all(folder_ / "counted");
+    std::filesystem::remove(folder_ / "calls");
+    return std::ranges::count(calls, '\n');
+  };
+  const auto one = calls_of_steps(5);
+  const auto two = calls_of_steps(10);
+  ASSERT_GT(one, 0);
+  ASSERT_GT(two, one);
+  // Each start writes one checkpoint and is killed in its second one: progress, so that a budget of
+  // one is enough.
+  const std::string faults = fmt::format(
+      "-x LD_PRELOAD='{}' -x FILE_FAULTS_FOLDER='{}' -x FILE_FAULTS_AT={} -x "
+      "FILE_FAULTS_ACTION=kill",
+      LOCKSTEP_FILE_FAULTS, (folder_ / "run/checkpoints").string(), (one + two) / 2);
+  const Result result =
+      start("9:relu:1:kill", "--max-restarts 1 --restart-delay 0 " + faults).end();
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_GE(failures().size(), 2U) << result.errors;
+  expect_undisturbed_weights("in a save");
+#endif
+}
+
+TEST_F(Restarts, TellTheStatusOfTheLastFailureOnceTheBudgetIsSpent) {
+  const Result result = start("1:relu:3:kill", "--max-restarts 2 --restart-delay 0").end();
+  EXPECT_EQ(result.status, 137) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("no restart: 2 without progress are allowed"));
+  const std::vector<std::string> lines = failures();
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_THAT(lines[0], HasSubstr("\"restart\":1,"));
+  EXPECT_THAT(lines[1], HasSubstr("\"restart\":2,"));
+  EXPECT_THAT(lines[2], Not(HasSubstr("restart\"")));
+}
+
+TEST_F(Restarts, AreNotForErrorsThatWouldComeAgain) {
+  const std::string options = "--max-restarts 3 --restart-delay 0";
+  // What only the ranks find: 4 ranks cannot share 2 samples.
+  const Result config =
+      start("9:relu:1:kill", options, "--set train.batch_size=2 --set train.leaves=2").end();
+  EXPECT_EQ(config.status, 2) << config.errors;
+  EXPECT_THAT(config.errors, Not(HasSubstr("lockstep launch: restart")));
+  std::filesystem::remove(folder_ / "table.csv");
+  const Result data = start("9:relu:1:kill", options).end();
+  EXPECT_EQ(data.status, 3) << data.errors;
+  EXPECT_THAT(data.errors, Not(HasSubstr("lockstep launch: restart")));
+}
+
+TEST_F(Restarts, DoNotFollowARequestToStop) {
+  Launched launched = start("9:relu:1:kill", "--max-restarts 3 --restart-delay 0",
+                            "--steps 100000000 --set checkpoint.every_steps=0");
+  ASSERT_TRUE(comes_true([&] { return !file_content(folder_ / "run/metrics.jsonl").empty(); }));
+  launched.signal(SIGINT);
+  const Result result = launched.end();
+  EXPECT_EQ(result.status, 75) << result.errors;
+  EXPECT_THAT(result.errors, Not(HasSubstr("lockstep launch: restart")));
+}
+
+TEST_F(Restarts, AreGivenUpAtOnceByASignalInTheDelay) {
+  const auto begin = std::chrono::steady_clock::now();
+  Launched launched = start("1:relu:3:kill", "--max-restarts 3 --restart-delay 1000");
+  EXPECT_TRUE(launched.says("restart 1 of 3 in 60 s"));
+  launched.signal(SIGINT);
+  EXPECT_EQ(launched.end().status, 128 + SIGINT);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 50s);
+  EXPECT_EQ(failures().size(), 1U);
+}
+
+TEST_F(Restarts, LeaveOutARankThatFailsAgainAndAgainIfFewerMayDo) {
+  const Result result =
+      start("3:relu:3:kill", "--max-restarts 5 --min-ranks 2 --restart-delay 0").end();
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.errors,
+              HasSubstr("restart 2 of 5 in 0 s, on 3 ranks: rank 3 failed 2 times in a row"));
+  expect_undisturbed_weights("on three ranks");
+  EXPECT_EQ(failures().size(), 2U);
+}
+
+TEST_F(Restarts, CountInTheGoodputOfTheRunOverAllItsStarts) {
+  const Result result =
+      start("1@0:threshold_backward:13:kill", "--max-restarts 1 --restart-delay 0.3").end();
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("goodput "));
+  EXPECT_THAT(result.output, HasSubstr("restart "));
+  const auto account = [&] {
+    return nlohmann::json::parse(file_content(folder_ / "run/goodput.json"));
+  };
+  std::vector<nlohmann::json> ends = {account()};
+  // Goes on later; the time in between is nobody's.
+  ASSERT_EQ(run("train run.txtpb --run-dir run --steps 25 " + plugin()).status, 0);
+  ends.push_back(account());
+  const std::string line = file_content(folder_ / "run/metrics.jsonl");
+  const auto first = nlohmann::json::parse(line.substr(0, line.find('\n')));
+  EXPECT_EQ(first.at("starts"), 1);
+  EXPECT_EQ(ends[0].at("ended"), "finished");
+  EXPECT_GE(ends[0].at("restart_s"), 0.3);
+  EXPECT_GT(ends[0].at("redone_s"), 0);
+  EXPECT_EQ(ends[1].at("steps"), 25);
+  EXPECT_EQ(ends[1].at("starts"), 3);
+  EXPECT_EQ(ends[1].at("restarts"), 1);
+  for (const auto& end : ends) {
+    double sum = 0;
+    for (const char* each : {"train_s", "data_s", "evaluation_s", "checkpoint_s", "redone_s",
+                             "start_s", "restart_s", "other_s"}) {
+      const double seconds = end.at(each);
+      EXPECT_GE(seconds, 0) << each;
+      sum += seconds;
+    }
+    EXPECT_NEAR(sum, end.at("wall_s"), 1e-3 * end.at("wall_s").get<double>());
+    EXPECT_GT(end.at("train_s"), 0);
+  }
+  // By the clock on the wall: lines say in milliseconds when they were written.
+  const auto between = [&](const char* name) {
+    return ends[0].at(name).get<double>() - first.at(name).get<double>();
+  };
+  EXPECT_NEAR(between("wall_s"), between("at"), 1e-3 * between("at") + 0.002);
+}
+
+TEST_F(Restarts, ByMpirunEndWithTheSameBits) {
+  if (shell("command -v mpirun").status != 0) GTEST_SKIP() << "no mpirun";
+  const Result result =
+      Launched(
+          fmt::format("--transport mpi --oversubscribe -np 4 --max-restarts 2 --restart-delay "
+                      "0 -x RANK_FAULT=1@0:threshold_backward:13:kill run.txtpb --run-dir run {}",
+                      plugin()),
+          folder_.path())
+          .end();
+  EXPECT_EQ(result.status, 0) << result.errors;
+  expect_undisturbed_weights("by mpirun");
+  ASSERT_EQ(failures().size(), 1U);
+  EXPECT_THAT(failures()[0], HasSubstr("\"rank\":1,\"host\":"));
+}
+
+}  // namespace
+}  // namespace lockstep::launcher
