@@ -14,6 +14,7 @@
 #include "benchmarks/heap/heap_calls.h"
 #include "benchmarks/timer.h"
 #include "core/base/parallel.h"
+#include "core/base/spans/span_recorder.h"
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/mode.h"
 #include "core/dispatch/observer.h"
@@ -25,6 +26,7 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
 #include "launcher/command_line.h"
+#include "profile/operator_recorder.h"
 
 namespace lockstep {
 namespace {
@@ -42,8 +44,8 @@ void boxed_nothing(const Operator&, KeySet, Stack& stack) {
 }
 
 struct Silent : CallObserver {
-  void enter(const Operator&, KeySet) override {}
-  void exit(const Operator&) noexcept override {}
+  void enter(const Operator&, KeySet, const Stack&) override {}
+  void exit(const Operator&, const Stack&) noexcept override {}
 };
 struct Passing : DispatchMode {
   void call(const Operator& op, KeySet keys, Stack& stack) override { pass_on(op, keys, stack); }
@@ -88,6 +90,26 @@ void measure_dispatch(Report& report) {
     const ModeGuard on(passing);
     report.add(
         "dispatch_mode_ns", [&] { keep(op_nothing(a)); }, 2000000);
+  }
+  report.add(
+      "range_off_ns", [] { const Range range("range"); }, 2000000);
+  {
+    SpanRecorder recorder({.threads = 1, .spans = 1u << 21, .text = 1u << 27});
+    // Once for the memory, then measured.
+    for (int round = 0; round < 2; ++round) {
+      recorder.start();
+      report.add(
+          "range_on_ns", [] { const Range range("range"); }, 50000);
+      (void)recorder.stop();
+    }
+    profile::OperatorRecorder operators;
+    const ObserverGuard on(operators);
+    for (int round = 0; round < 2; ++round) {
+      recorder.start();
+      report.add(
+          "dispatch_profiled_ns", [&] { keep(op_nothing(a)); }, 50000);
+      (void)recorder.stop();
+    }
   }
   KernelRecord record;
   record.key = Key::kCPU;

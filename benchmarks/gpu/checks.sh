@@ -28,6 +28,8 @@ nccl_1_rank|60|NCCL with a single rank (tests/device)
 stress_allocator|60|random programs over the allocator
 stress_streams|60|random programs over streams
 sanitizer|90|a short training run under the stream sanitizer
+memcheck|180|tests of kernels under compute-sanitizer, where it is installed
+profile|90|time of each kernel of a step, where ncu is installed
 kernels|90|bandwidth and FLOP/s of single operators
 matmul|120|FLOP/s of matrix products
 calls|60|what small operators cost the host
@@ -116,11 +118,21 @@ agreement() {
 }
 check_conformance() { agreement; }
 check_gradcheck() { agreement --double-backward; }
-# Leaves out tests with a fake cuBLASLt, and those that have a check of their own.
-check_cuda_tests() { tests test_cuda "$cuda_filter-*CublasLt*:CudaGraph*:CudaPlugin*"; }
+# Leaves out those that have a check of their own.
+check_cuda_tests() { tests test_cuda "$cuda_filter-CudaGraph*:CudaPlugin*"; }
 check_graphs() { tests test_cuda 'CudaGraph*'; }
 check_plugin() { tests test_cuda 'CudaPlugin*'; }
 check_nccl_1_rank() { tests test_device 'Nccl*'; }
+# Kernels are looked for in several modules, so the driver's answer "not found" is no error.
+check_memcheck() {
+  command -v compute-sanitizer >/dev/null || skip "no compute-sanitizer"
+  [ -x "$bin/test_cuda" ] || skip "no test_cuda in this bundle"
+  LOCKSTEP_TEST_PLUGINS=$here/plugins compute-sanitizer --tool memcheck --report-api-errors no \
+    --error-exitcode 1 "$bin/test_cuda" --gtest_filter="$cuda_filter-*Attention*" >memcheck.log 2>&1
+  local status=$?
+  grep -avE '^\[ (RUN  |      OK) |^$|^\[-' memcheck.log
+  return $status
+}
 
 # --- training ------------------------------------------------------------------------------------
 
@@ -157,6 +169,19 @@ check_step_f32() { step F32 "$batch"; }
 check_step_bf16() { step BF16_MIXED "$batch"; }
 check_step_f16() { step F16_MIXED "$batch"; }
 check_step_bf16_large() { step BF16_MIXED "$large_batch"; }
+# Time of each kernel of three warming steps and one more, by name, the longest in all first.
+check_profile() {
+  command -v ncu >/dev/null || skip "no ncu"
+  ncu --clock-control none --print-units base --metrics gpu__time_duration.sum --csv \
+    "$bin/lockstep" bench step "$here/configs/bench_gpt2.txtpb" --json --precision BF16_MIXED \
+    --steps 1 --set device=cuda:0 "${model[@]}" --set train.batch_size="$large_batch" \
+    --set train.micro_batch_size="$large_batch" >profile.csv || return
+  # The kernel's name is the fifth of the quoted fields, the time in ns the last.
+  sed -nE 's/^"[0-9]+","[^"]*","[^"]*","[^"]*","([^"]*)",.*"gpu__time_duration.sum","ns","([0-9.,]+)"$/\2\t\1/p' \
+    profile.csv | tr -d ',' |
+    awk -F'\t' '{ n[$2]++; t[$2] += $1 } END { for (k in n) printf "%12.0f us %6d  %s\n", t[k] / 1e3, n[k], k }' |
+    sort -rn | head -n 40
+}
 check_steady_memory() {
   local figures
   figures=$(step BF16_MIXED "$batch") || return

@@ -14,11 +14,11 @@ namespace {
 
 class KeyPrinter : public CallObserver {
  public:
-  void enter(const Operator& op, KeySet keys) override {
+  void enter(const Operator& op, KeySet keys, const Stack&) override {
     std::printf("%*s%s %s\n", depth_, "", op.name().c_str(), to_string(keys).c_str());
     depth_ += 2;
   }
-  void exit(const Operator&) noexcept override { depth_ -= 2; }
+  void exit(const Operator&, const Stack&) noexcept override { depth_ -= 2; }
 
  private:
   int depth_ = 2;
@@ -33,15 +33,15 @@ int main() {
   const ObserverGuard on(printer);
 
   std::printf("nothing requires grad: kernels only\n");
-  mm(x, x);
+  (void)mm(x, x);
 
   std::printf("the weight requires grad: recorded\n");
-  mm(x, weight);
+  (void)mm(x, weight);
 
   std::printf("under no_grad: Autograd is taken away\n");
   {
     const NoGradGuard no_grad;
-    mm(x, weight);
+    (void)mm(x, weight);
   }
 
   std::printf("under autocast: arguments are cast first, and the casts are recorded\n");

@@ -23,13 +23,16 @@ int main() {
                 static_cast<long long>(count.flops));
   }
 
-  // Backward has three products: the weight gradients of both layers and the gradient of the hidden
-  // features; x does not require grad.
+  // Backward has three products: the gradients of both weights, a wide one with its
+  // bias, and the gradient of the hidden features; x does not require grad.
   {
     const ModeGuard on(counter);
     loss.backward();
   }
-  const OpCount products = counter.counts(Phase::kBackward).at("mm");
-  std::printf("backward\n  mm     %lld calls %8lld flops\n", static_cast<long long>(products.calls),
-              static_cast<long long>(products.flops));
+  std::printf("backward\n");
+  for (const auto& [op, count] : counter.counts(Phase::kBackward)) {
+    if (count.flops == 0) continue;
+    std::printf("  %-26s %lld calls %8lld flops\n", op.c_str(), static_cast<long long>(count.calls),
+                static_cast<long long>(count.flops));
+  }
 }

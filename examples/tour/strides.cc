@@ -30,7 +30,7 @@ int main() {
 
   // Rows of y are not adjacent in memory, so no strides describe it as one row.
   try {
-    y.view({24});
+    (void)y.view({24});
   } catch (const ShapeError& error) {
     std::printf("view: %s\n", error.what());
   }
