@@ -20,7 +20,7 @@ endif()
 # lockstep_build_identity(TARGET): adds the file to the library TARGET.
 function(lockstep_build_identity target)
   set(patterns)
-  foreach(folder IN ITEMS autograd configs core data dist kernels launcher nn train)
+  foreach(folder IN ITEMS autograd configs core data dist kernels launcher nn profile train)
     foreach(suffix IN ITEMS cc cu cuh h proto)
       list(APPEND patterns "${PROJECT_SOURCE_DIR}/${folder}/*.${suffix}")
     endforeach()
@@ -35,7 +35,7 @@ function(lockstep_build_identity target)
   string(CONCAT facts "${PROJECT_VERSION} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} "
                       "${CMAKE_SYSTEM_PROCESSOR} ${CMAKE_BUILD_TYPE} ${CMAKE_CXX_FLAGS} "
                       "${LOCKSTEP_SANITIZE} ${folders}")
-  foreach(part IN ITEMS lockstep_mpi lockstep_cuda lockstep::onednn lockstep_protos)
+  foreach(part IN ITEMS lockstep_mpi lockstep_cuda lockstep::onednn lockstep::lapack lockstep_protos)
     if(TARGET ${part})
       string(APPEND facts " ${part}")
     endif()

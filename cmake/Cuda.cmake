@@ -57,3 +57,19 @@ function(lockstep_cuda_modules target)
   endforeach()
   target_include_directories(${target} PRIVATE "${generated}")
 endfunction()
+
+# lockstep_cuda_image_list(HEADER SOURCE...): generates HEADER, which includes the module of each
+# FOLDER/NAME.cu in a namespace NAME, and defines kImages, an array of all of them.
+function(lockstep_cuda_image_list header)
+  set(includes "")
+  set(names "")
+  foreach(source IN LISTS ARGN)
+    file(RELATIVE_PATH path "${PROJECT_SOURCE_DIR}" "${source}")
+    get_filename_component(name "${source}" NAME_WE)
+    string(REGEX REPLACE "\\.cu$" ".fatbin.h" path "${path}")
+    string(APPEND includes "namespace ${name} {\n#include \"${path}\"\n}\n")
+    string(APPEND names "    ${name}::kImage,\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/${header}" @ONLY
+       CONTENT "@includes@constexpr const void* kImages[] = {\n@names@};\n")
+endfunction()

@@ -31,6 +31,19 @@ if(LOCKSTEP_WITH_ONEDNN AND LOCKSTEP_dnnl_LIBRARY)
   lockstep_find(lockstep::onednn dnnl.hpp dnnl libdnnl-dev)
   target_link_libraries(lockstep_settings INTERFACE lockstep::onednn)
 endif()
+# Factorizations of matrices: the reference implementation, which gives the same bits on every machine.
+# Debian keeps it in a folder of its own and lets faster ones (OpenBLAS) stand in for it outside, so that
+# folder is searched first and becomes a run path.
+find_library(LOCKSTEP_lapack_LIBRARY lapack PATH_SUFFIXES lapack)
+find_library(LOCKSTEP_blas_LIBRARY blas PATH_SUFFIXES blas)
+mark_as_advanced(LOCKSTEP_lapack_LIBRARY LOCKSTEP_blas_LIBRARY)
+if(LOCKSTEP_WITH_LAPACK AND LOCKSTEP_lapack_LIBRARY AND LOCKSTEP_blas_LIBRARY)
+  foreach(part lapack blas)
+    add_library(lockstep::${part} UNKNOWN IMPORTED GLOBAL)
+    set_target_properties(lockstep::${part} PROPERTIES IMPORTED_LOCATION "${LOCKSTEP_${part}_LIBRARY}")
+    target_link_libraries(lockstep_settings INTERFACE lockstep::${part})
+  endforeach()
+endif()
 lockstep_find(lockstep::xxhash xxhash.h xxhash libxxhash-dev)
 
 target_link_libraries(lockstep_settings INTERFACE

@@ -19,6 +19,8 @@ foreach(target lockstep lockstep_plugin)
   target_include_directories(${target} INTERFACE "$<INSTALL_INTERFACE:${include_dirs}>")
 endforeach()
 set_target_properties(lockstep_plugin PROPERTIES EXPORT_NAME plugin)
+# The folder of LAPACK's reference implementation, which stands in none of the loader's.
+set_target_properties(lockstep PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 file(RELATIVE_PATH bin_to_lib "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
 set_target_properties(lockstep_program PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
 

@@ -7,10 +7,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "core/base/error.h"
 #include "tests/fuzz/targets.h"
+#include "train/page/curves.h"
+#include "train/page/file_lines.h"
+#include "train/page/metrics_reader.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -40,10 +45,26 @@ class MemoryFile {
   int fd_;
 };
 
+/// Reads a file for a run's page, which leaves out what it cannot read and refuses nothing.
+void read_for_page(const std::string& path) {
+  train::RunRecord record;
+  train::MetricsReader reader(record, {.points = 16, .events = 100});
+  train::for_each_line(path,
+                       [&](std::string_view line, int64_t number) { reader.read(line, number); });
+  reader.finish();
+  for (const auto& [member, series] : record.series) {
+    const std::vector<train::StepSeries::Point> points = series.points();
+    const auto falls = [](const auto& a, const auto& b) { return b.step <= a.step; };
+    require(std::ranges::adjacent_find(points, falls) == points.end(), "the steps of a curve rise");
+  }
+  train::curves_json({&record, 1});
+}
+
 }  // namespace
 
 Outcome fuzz_metrics_history(Input input) {
   const MemoryFile file(input);
+  read_for_page(file.path());
   std::vector<train::MetricsRecord> records;
   try {
     records = train::read_metrics(file.path());

@@ -39,7 +39,7 @@ Outcome fuzz_bpe_tokenizer(Input input);
 /// data/tokenizers/sentencepiece_tokenizer.h. The model is parsed as given, and again after the 256
 /// byte pieces. Encoding and decoding the input as text must give it back.
 Outcome fuzz_sentencepiece_model(Input input);
-/// train/report/metrics_history.h.
+/// train/report/metrics_history.h, and train/page/metrics_reader.h, which refuses nothing.
 Outcome fuzz_metrics_history(Input input);
 /// train/run/checkpoint_manifest.h. The text is parsed as given, and again with a correct hash
 /// appended. Every file of an accepted manifest lies beside it.

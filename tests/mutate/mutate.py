@@ -140,6 +140,16 @@ def difference(before, after):
     return number, [line for line in lines if not line.startswith("@@")]
 
 
+def with_lines_kept(before, after):
+    """The changed text with an inserted line put in front of the next one, so that the numbers of lines,
+    which messages of errors hold, do not make an object differ."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    if len(new) != len(old) + 1:
+        return after
+    at = next((i for i, (left, right) in enumerate(zip(old, new)) if left != right), len(old))
+    return after if at >= len(old) else "".join([*new[:at], new[at].rstrip("\n") + " ", *new[at + 1:]])
+
+
 def changes_code(before, after):
     """Whether the texts differ in more than comments, #include lines and spaces."""
     def code(text):
@@ -250,7 +260,7 @@ def main():
             tried.add(mutant)
             text = mutant.read_text()
             number, changed = difference(texts[name], text)
-            with Planted(name, text) as error:
+            with Planted(name, with_lines_kept(texts[name], text)) as error:
                 if not build(options.jobs, *error.targets()):
                     refused += 1
                     continue

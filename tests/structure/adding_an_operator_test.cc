@@ -64,8 +64,9 @@ std::vector<std::string> wrong_quotes(const std::vector<Step>& steps, const Read
 }
 
 bool is_library(const std::string& path) {
-  static const std::set<std::string> layers = {"core", "kernels", "autograd", "dist",    "nn",
-                                               "data", "configs", "train",    "launcher"};
+  static const std::set<std::string> layers = {"core",     "kernels", "autograd", "dist",
+                                               "nn",       "data",    "configs",  "train",
+                                               "launcher", "profile"};
   return layers.contains(top_folder(path));
 }
 
@@ -86,7 +87,8 @@ TEST(AddingAnOperator, TheQuotedCodeStandsInTheFilesOfItsSteps) {
 }
 
 TEST(AddingAnOperator, NoOtherFileOfTheLibraryNamesTheOperator) {
-  static const std::regex name("logaddexp", std::regex::icase);
+  // Another operator is logaddexp2.
+  static const std::regex name("logaddexp(?!2)", std::regex::icase);
   std::set<std::string> named;
   for (const Step& step : real_steps()) {
     if (is_library(step.file)) named.insert(step.file);

@@ -49,9 +49,9 @@ const std::vector<Rule>& rules() {
       {{"mmap"},
        std::regex(R"(\bmmap\()"),
        "core/base/files/mapped_file.h",
-       {"core/base/files/mapped_file.cc", "core/memory/address_space.cc",
-        "core/memory/cpu_memory.cc", "dist/transport/shared_memory.cc",
-        "kernels/host/host_memory.cc"}},
+       {"core/base/files/mapped_file.cc", "core/base/spans/span_recorder.cc",
+        "core/memory/address_space.cc", "core/memory/cpu_memory.cc",
+        "dist/transport/shared_memory.cc", "kernels/host/host_memory.cc"}},
       // SAX readers keep no document, so that depth costs them nothing.
       {{"son::"},
        std::regex(R"([Jj]son::(parse|accept|sax_parse|from_\w+)\()"),
@@ -64,8 +64,9 @@ const std::vector<Rule>& rules() {
 
 /// Tests may do as they like, but not the programs and readers among them.
 bool is_bound(const std::string& path) {
-  static const std::set<std::string> ours = {"core",  "kernels", "autograd", "dist",    "nn",
-                                             "train", "configs", "data",     "launcher"};
+  static const std::set<std::string> ours = {"core", "kernels",  "autograd", "dist",
+                                             "nn",   "optim",    "train",    "configs",
+                                             "data", "launcher", "profile"};
   const bool program = path.starts_with("tests/conformance/") || path.starts_with("tests/parity/");
   return ours.contains(top_folder(path)) || (program && !path.ends_with("_test.cc"));
 }

@@ -31,10 +31,13 @@ const Allowed& allowed_layers() {
       {"autograd", {"core"}},
       {"dist", {"core", "autograd"}},
       {"nn", {"core", "autograd"}},
+      {"optim", {"core", "autograd", "nn"}},
       {"configs", {"core"}},
       {"data", {"core"}},
+      {"profile", {"core", "autograd"}},
       {"train", {"core", "autograd", "dist", "nn", "data", "configs"}},
-      {"launcher", {"core", "autograd", "dist", "nn", "data", "configs", "train"}},
+      {"launcher",
+       {"core", "autograd", "dist", "nn", "optim", "data", "configs", "train", "profile"}},
   };
   return kAllowed;
 }
@@ -63,10 +66,15 @@ const Allowed& allowed_rooms() {
       {"dist/ddp", {"dist/collectives", "dist/rendezvous", "dist/group"}},
       {"dist/fsdp", {"dist/collectives", "dist/group", "dist/ddp"}},
       {"dist/simulate", {"dist/collectives", "dist/ddp", "dist/fsdp"}},
+      {"nn", {"nn/recurrent"}},
       {"nn/models", {"nn"}},
       {"data", {"data/tokenizers"}},
-      {"train", {"train/weights", "train/report", "train/optimizer"}},
+      {"data/loader", {"data"}},
+      {"train", {"train/weights", "train/report", "train/optimizer", "train/watch"}},
       {"train/run", {"train", "train/weights", "train/report", "train/optimizer"}},
+      {"train/page", {"train/report", "train/run"}},
+      {"train/bisect",
+       {"train", "train/run", "train/weights", "train/report", "train/optimizer", "train/watch"}},
       {"launcher/launch", {"launcher"}},
       {"launcher/bench", {"launcher"}},
       {"launcher", {"launcher/stress"}},
@@ -174,8 +182,12 @@ const std::vector<Wrapping>& wrappings() {
       {"nlohmann/",
        [](auto& path) { return not_a_header(path) || path == "core/base/parse_json.h"; },
        ".cc files and core/base/parse_json.h"},
-      {"fmt/", [](auto& path) { return not_a_header(path) || path == "core/base/check.h"; },
-       ".cc files and core/base/check.h"},
+      {"fmt/",
+       [](auto& path) {
+         return not_a_header(path) || path == "core/base/check.h" ||
+                path == "autograd/tensor_formatter.h";
+       },
+       ".cc files, core/base/check.h and autograd/tensor_formatter.h"},
       {"core/base/check.h", not_a_header, ".cc files: it brings fmt along"},
   };
   return kWrappings;

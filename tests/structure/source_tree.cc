@@ -47,7 +47,7 @@ std::vector<SourceFile> read_source_tree(const std::string& root) {
   std::vector<SourceFile> files;
   for (const char* folder :
        {"autograd", "benchmarks", "configs", "core", "data", "dist", "examples", "include",
-        "kernels", "launcher", "nn", "tests", "train"}) {
+        "kernels", "launcher", "nn", "optim", "profile", "tests", "train"}) {
     const fs::path start = fs::path(root) / folder;
     if (!fs::exists(start)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(start)) {
