@@ -252,6 +252,44 @@ void check_parallel(const RunConfig& config, const Origins& origins) {
   }
 }
 
+void check_local_sgd(const RunConfig& config, const Origins& origins) {
+  if (!config.parallel().has_local_sgd()) return;
+  const LocalSgd& local = config.parallel().local_sgd();
+  const std::string path = "parallel.local_sgd";
+  const auto conflict = [&](bool is_one, const char* other, const char* why) {
+    if (!is_one) return;
+    fail(origins, path,
+         fmt::format("{} does not go with {}: {}. Leave one of them out.", path, other, why));
+  };
+  conflict(config.reproducibility() == BITWISE, "reproducibility: BITWISE",
+           "each rank trains by its own samples, so that the number of ranks changes the result");
+  conflict(config.parallel().strategy() != ParallelConfig::DDP, "a parallel.strategy that shards",
+           "every rank needs a copy of the model");
+  conflict(
+      config.parallel().communication_hook_case() != ParallelConfig::COMMUNICATION_HOOK_NOT_SET,
+      "a communication hook", "no gradients are sent");
+  conflict(config.parallel().sync_batch_norm(), "parallel.sync_batch_norm",
+           "the ranks normalise by parameters of their own");
+  conflict(config.audit().every_steps() > 0, "audit.every_steps",
+           "no rank has the parameters of another");
+  conflict(config.optimizer().optimizer_in_backward(), "optimizer.optimizer_in_backward",
+           "the mean of a rank's gradients is known after its last backward");
+  if (local.delay_steps() >= local.inner_steps()) {
+    fail(origins, path + ".delay_steps",
+         fmt::format("{}.delay_steps is {}: expected less than inner_steps, which is {}.", path,
+                     local.delay_steps(), local.inner_steps()));
+  }
+  if (local.fragments() > local.inner_steps()) {
+    fail(origins, path + ".fragments",
+         fmt::format("{}.fragments is {}: expected at most inner_steps, which is {}.", path,
+                     local.fragments(), local.inner_steps()));
+  }
+  if (local.bits() != 4 && local.bits() != 8 && local.bits() != 32) {
+    fail(origins, path + ".bits",
+         fmt::format("{}.bits is {}: expected 4, 8 or 32.", path, local.bits()));
+  }
+}
+
 void check_memory(const MemoryConfig& memory, const Origins& origins) {
   // Checks each text separately first, so that an error reports the place of that field.
   MemoryConfig divisions;
@@ -342,6 +380,7 @@ void resolve(RunConfig& config, Origins& origins) {
   check_optimizer(config, origins);
   check_parallel(config, origins);
   check_communication_hook(config, origins);
+  check_local_sgd(config, origins);
   check_memory(config.memory(), origins);
   check_flip(config, origins);
   check_texts(config, origins);

@@ -152,8 +152,10 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
       update->update(parts, gradients);
     });
   }
-  auto reducer =
-      sharded ? nullptr : make_reducer(config, settings.share, model, group, early_update.get());
+  auto local = make_local_sgd(config, model, group);
+  auto reducer = sharded ? nullptr
+                         : make_reducer(config, settings.share, model, local ? nullptr : group,
+                                        early_update.get());
   RankStatistics statistics(model, group, micro_batches_of_ranks(config.train(), group));
   if (group != nullptr && config.parallel().sync_batch_norm())
     convert_sync_batchnorm(model, *group);
@@ -164,13 +166,14 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
   use_threads(config, settings.device);
   return Trainer(group, std::move(settings), std::move(task), std::move(optimizer),
                  std::move(scaler), std::move(early_update), std::move(reducer), std::move(sharded),
-                 std::move(statistics), fault_of(config));
+                 std::move(local), std::move(statistics), fault_of(config));
 }
 
 Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
                                        const dist::ProcessGroup* group, Task& task) {
   Settings settings;
   settings.batch_size = config.train().batch_size();
+  settings.steps = config.train().steps();
   settings.share = share_of_rank(config, group);
   settings.idle_passes = std::ranges::max(micro_batches_of_ranks(config.train(), group)) -
                          settings.share.micro_batches;
@@ -198,8 +201,8 @@ Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
 Trainer::Trainer(dist::ProcessGroup* group, Settings settings, std::unique_ptr<Task> task,
                  std::unique_ptr<Optimizer> optimizer, GradScaler scaler,
                  std::unique_ptr<EarlyUpdate> early_update, std::unique_ptr<dist::Reducer> reducer,
-                 std::unique_ptr<dist::ShardedModel> sharded, RankStatistics statistics,
-                 std::unique_ptr<StepWatch> fault)
+                 std::unique_ptr<dist::ShardedModel> sharded, std::unique_ptr<dist::LocalSgd> local,
+                 RankStatistics statistics, std::unique_ptr<StepWatch> fault)
     : group_(group),
       settings_(std::move(settings)),
       task_(std::move(task)),
@@ -209,6 +212,7 @@ Trainer::Trainer(dist::ProcessGroup* group, Settings settings, std::unique_ptr<T
       early_update_(std::move(early_update)),
       reducer_(reducer.get()),
       sharded_(sharded.get()),
+      local_(std::move(local)),
       statistics_(std::move(statistics)),
       fault_(std::move(fault)) {
   if (sharded) {
@@ -250,7 +254,8 @@ StepResult Trainer::step(bool another) {
     // A device has come past all gradients where the losses were read.
     const dist::StepTimes& times = kept ? *kept : sync_->times();
     StepOverlap overlap = overlap_of_step(times, result.seconds, gather_waits);
-    result.exposed_comm_ms = (overlap.exposed + overlap.gathers()) * 1e3;
+    const double averages = local_ ? local_->take_wait() : 0;
+    result.exposed_comm_ms = (overlap.exposed + overlap.gathers() + averages) * 1e3;
     if (result.outcome.finite) overlap_.add(std::move(overlap));
   }
   if (!result.outcome.finite && !again) result.non_finite = find_non_finite(step);
@@ -364,6 +369,7 @@ Trainer::Sums Trainer::sum_and_update(StepInFlight& step) {
   const Watching watching(*this);
   const Sums sums = sum_over_ranks(step);
   if (!early_update_) update(step, sums);
+  if (local_) average_steps();
   if (fault_) fault_->end_step();
   if (watch_ != nullptr) watch_->end_step();
   return sums;
@@ -387,8 +393,21 @@ Trainer::Sums Trainer::sum_over_ranks(const StepInFlight& step) {
   // the number of targets happens once, as the optimizer reads each gradient.
   sums.mean = 1.0 / *step.targets.data<double>();
   sums.loss = _ordered_sum(step.losses.slice(0, 0, micro_batches)) * sums.mean;
-  sums.norm = norm_of_sums * sums.mean;
+  sums.gradient_mean = local_ ? 1.0 / static_cast<double>(step.own_targets) : sums.mean;
+  sums.norm_of_all = sums.norm = norm_of_sums * sums.gradient_mean;
+  if (local_) {
+    sums.norm_of_all = square(sums.norm);
+    group_->all_reduce(sums.norm_of_all, dist::sum_of_ranks(group_->size(), true)).wait();
+    sums.norm_of_all = sqrt(sums.norm_of_all);
+  }
   return sums;
+}
+
+/// Without what the ranks left out alike: the number of the step decides what is averaged when.
+void Trainer::average_steps() {
+  const int64_t steps = position_.step + 1;
+  local_->after_update(steps);
+  if (steps == settings_.steps) local_->finish(steps);
 }
 
 void Trainer::announce_update() {
@@ -401,16 +420,16 @@ void Trainer::update(StepInFlight& step, const Sums& sums) {
   announce_update();
   step.result.learning_rate = learning_rate();
   const double limit = settings_.clip_grad_norm;
-  const Tensor loss_is_finite = isfinite(sums.loss), norm_is_finite = isfinite(sums.norm);
+  const Tensor loss_is_finite = isfinite(sums.loss), norm_is_finite = isfinite(sums.norm_of_all);
   Tensor may_update = logical_and(loss_is_finite, norm_is_finite);
   // The limits come from steps whose numbers have been read, also where this one began ahead.
   if (const SpikeLimits most = spikes_.limits(); settings_.spikes.leaves_out()) {
-    may_update = logical_and(may_update,
-                             logical_and(le(sums.loss, most.loss), le(sums.norm, most.grad_norm)));
+    may_update = logical_and(
+        may_update, logical_and(le(sums.loss, most.loss), le(sums.norm_of_all, most.grad_norm)));
   }
   if (!step.result.audit.empty()) may_update = zeros_like(may_update);
   const Device there = optimizer_->step_count().device();  // the cpu with parallel.cpu_offload
-  optimizer_->step(gradients(), step.result.learning_rate, sums.mean,
+  optimizer_->step(gradients(), step.result.learning_rate, sums.gradient_mean,
                    {.grad_factor = limit > 0 ? clip_factor(sums.norm, limit).to(there) : Tensor(),
                     .found_inf = to(logical_not(may_update), DType::kF32, there)});
   if (!scaler_.is_enabled() || !step.result.audit.empty()) return;
@@ -422,7 +441,7 @@ void Trainer::update(StepInFlight& step, const Sums& sums) {
 
 void Trainer::close(StepInFlight& step, const Sums& sums) {
   const NoGradGuard no_grad;
-  std::vector<Tensor> told = {sums.loss, sums.norm, sums.stop,
+  std::vector<Tensor> told = {sums.loss, sums.norm_of_all, sums.stop,
                               optimizer_->step_count().to(settings_.device)};
   if (scaler_.is_enabled()) told.push_back(sums.loss_scale);
   step.numbers.add(stack(told));
@@ -487,6 +506,7 @@ void Trainer::undo(const StepInFlight& step) {
 
 std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {
   give_up_next();
+  const SharedWeights shared(local_.get());
   const AutocastGuard region = autocast_region(settings_.precision, settings_.device.type);
   const std::optional<Evaluation> result = task_->evaluate(
       {.max_batches = max_batches, .stop = stop_, .group = group_, .in_step = sharded_ != nullptr});
@@ -496,6 +516,7 @@ std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {
 
 std::string Trainer::sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop) {
   give_up_next();
+  const SharedWeights shared(local_.get());
   if (sharded_ == nullptr) return task_->sample_text(bytes, seed, stop);
   sharded_->gather_casts(false);  // tokens are computed without autocast
   const std::string text = task_->sample_text(bytes, seed, [&] {

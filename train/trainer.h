@@ -12,6 +12,7 @@
 #include "core/tensor/generator.h"
 #include "dist/ddp/reducer.h"
 #include "dist/fsdp/sharded_model.h"
+#include "train/local_steps.h"
 #include "train/loss_spike.h"
 #include "train/offloaded_activations.h"
 #include "train/optimizer/early_update.h"
@@ -69,6 +70,7 @@ struct StateFiles {
   std::filesystem::path weights;    ///< as load_weights takes it (train/weights.h)
   std::filesystem::path optimizer;  ///< the optimizer's state as a checkpoint holds it, in one file
                                     ///< or, named by the checkpoint's folder, in shards
+  int ranks = 0;  ///< that took local steps and wrote the optimizer's state; 0: none did
 
   bool empty() const { return weights.empty() && optimizer.empty(); }
 };
@@ -153,6 +155,16 @@ class Trainer {
   // every rank has all state, and the functions that return nothing do nothing.
 
   bool is_sharded() const { return sharded_ != nullptr; }
+  /// Whether ranks have state of their own: of a sharded model, or by parallel.local_sgd.
+  bool spreads_state() const { return is_sharded() || local_ != nullptr; }
+  /// Whether the ranks take steps of their own. Their weights are then those that they share while
+  /// the model is evaluated or sampled, and in checkpoints.
+  bool takes_local_steps() const { return local_ != nullptr; }
+  SharedWeights with_shared_weights() { return SharedWeights(local_.get()); }
+  /// Takes the model's weights, equal on all ranks, as those that a run begins with.
+  void begin_from_weights() {
+    if (local_) local_->begin_anew();
+  }
   /// Whether this rank has all weights.
   bool has_whole_weights() const { return sharded_ == nullptr || sharded_->is_summoned(); }
   /// Gathers the weights on all ranks, to be read or changed in place, until the next `step`.
@@ -174,12 +186,13 @@ class Trainer {
   /// Calls `before` once, in the next step that changes parameters or the optimizer's state, just
   /// before it does; an empty function takes that back. Buffers may change earlier.
   void before_next_update(std::function<void()> before) { before_update_ = std::move(before); }
-  /// Checks that the files fit a sharded model, and keeps their names for `read_state`. Throws
+  /// Checks that the files fit state that is spread, and keeps their names for `read_state`. Throws
   /// CheckpointError as `load_weights` and `load_tensors`.
   void read_later(const StateFiles& files);
   /// The names kept since the last `read_state`.
   const StateFiles& files_to_read() const { return files_to_read_; }
-  /// Reads a sharded model's state from rank 0's `files`, each rank its own parts. Collective.
+  /// Reads state that is spread from rank 0's `files`, each rank its own parts. Collective; the
+  /// position must be that of the files.
   void read_state(const StateFiles& files);
   /// How communication went in the last finite steps; empty for a rank alone, and on devices with
   /// streams, whose times are not known.
@@ -226,6 +239,7 @@ class Trainer {
     OutcomeRule outcome;
     SpikeRule spikes;
     int64_t audit_every = 0;  ///< steps; 0: never
+    int64_t steps = 0;        ///< of the run
     std::vector<MicroBatches> micro_batches_of_ranks;
     std::optional<HostActivations> host_activations;
   };
@@ -252,17 +266,19 @@ class Trainer {
   };
   /// What a step comes to over all ranks; on the device.
   struct Sums {
-    double mean = 1;    ///< one by the number of targets: makes a mean of a sum
-    Tensor loss, norm;  ///< means; the norm before clipping, without the loss scale
-    Tensor stop;        ///< above 0 where a rank was asked to stop
-    Tensor loss_scale;  ///< undefined where there is none
+    double mean = 1;           ///< one by the number of targets: makes a mean of a sum
+    Tensor loss, norm;         ///< means; the norm before clipping, without the loss scale
+    double gradient_mean = 1;  ///< as `mean`, of the gradients that this rank updates by
+    Tensor norm_of_all;        ///< as `norm`; with local steps, the root mean square over the ranks
+    Tensor stop;               ///< above 0 where a rank was asked to stop
+    Tensor loss_scale;         ///< undefined where there is none
   };
 
   Trainer(dist::ProcessGroup* group, Settings settings, std::unique_ptr<Task> task,
           std::unique_ptr<Optimizer> optimizer, GradScaler scaler,
           std::unique_ptr<EarlyUpdate> early_update, std::unique_ptr<dist::Reducer> reducer,
-          std::unique_ptr<dist::ShardedModel> sharded, RankStatistics statistics,
-          std::unique_ptr<StepWatch> fault);
+          std::unique_ptr<dist::ShardedModel> sharded, std::unique_ptr<dist::LocalSgd> local,
+          RankStatistics statistics, std::unique_ptr<StepWatch> fault);
 
   /// While alive, the fault's and the caller's watches see this thread's operators.
   class Watching;
@@ -303,6 +319,7 @@ class Trainer {
   void look_for_spike(StepResult& result);
   double learning_rate();
   void announce_update();
+  void average_steps();
   // Of a sharded model:
   /// Lists this rank's parts of the optimizer's state of one name.
   std::vector<Tensor> parts_of_state(size_t name) const;
@@ -310,6 +327,8 @@ class Trainer {
   std::vector<KeptRun> sharded_runs(int rank);
   std::vector<KeptRun> weight_runs(int rank) const;
   std::vector<KeptRun> optimizer_runs(int rank) const;
+  std::vector<KeptRun> local_runs(int rank);
+  void read_local_state(const StateFiles& files);
   void read_weights(const std::filesystem::path& path);
   void read_optimizer_state(const std::filesystem::path& path);
   /// What `collect_state` chooses from, listed once for all of its calls between two steps.
@@ -336,6 +355,7 @@ class Trainer {
   dist::Reducer* reducer_;                     ///< sync_, or null
   dist::ShardedModel* sharded_;                ///< sync_, or null
   std::unique_ptr<dist::GradientSync> sync_;   ///< sums the gradients
+  std::unique_ptr<dist::LocalSgd> local_;      ///< where ranks take steps of their own
   StateFiles files_to_read_;
   std::optional<CollectedState> collected_;  ///< from the first `collect_state` to the next step
   RankStatistics statistics_;

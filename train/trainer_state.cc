@@ -23,6 +23,7 @@ void Trainer::scatter_weights() {
 }
 
 std::vector<nn::StoredParameter> Trainer::optimizer_state_shapes() const {
+  if (local_) return LocalState(*local_, optimizer_->state()).shapes(group_->size());
   if (sharded_ == nullptr) return optimizer_->state();
   std::vector<nn::StoredParameter> shapes;
   for (const std::string& name : optimizer_->state_names()) {
@@ -108,7 +109,34 @@ std::vector<KeptRun> Trainer::optimizer_runs(int rank) const {
 }
 
 std::vector<KeptRun> Trainer::state_runs(int rank) {
+  if (local_) return local_runs(rank);
   return sharded_ == nullptr ? equal_runs(rank) : sharded_runs(rank);
+}
+
+/// Weights are those that the ranks share, and are written by the ranks in turn.
+std::vector<KeptRun> Trainer::local_runs(int rank) {
+  const int self = group_->rank(), world = group_->size();
+  if (rank == self) local_->settle();
+  std::unordered_map<const TensorImpl*, Tensor> shared;
+  for (size_t i = 0; i < local_->parameters().size(); ++i) {
+    shared.emplace(local_->parameters()[i].tensor.impl(), local_->global(i));
+  }
+  std::vector<KeptRun> runs;
+  const std::vector<nn::StoredParameter> stored = task_->model().stored_parameters();
+  for (size_t i = 0; i < stored.size(); ++i) {
+    const Tensor& tensor = stored[i].tensor;
+    if (i % static_cast<size_t>(world) != static_cast<size_t>(rank) || tensor.numel() == 0)
+      continue;
+    runs.push_back({i, 0, tensor.numel(), {}});
+    if (rank != self) continue;
+    const auto found = shared.find(tensor.impl());
+    runs.back().values = (found == shared.end() ? tensor : found->second).reshape({-1});
+  }
+  for (KeptRun& run : LocalState(*local_, optimizer_->state()).written(rank, world, self)) {
+    run.tensor += stored.size();
+    runs.push_back(std::move(run));
+  }
+  return runs;
 }
 
 /// Of a state that every rank has, equal parts: as if all tensors were one unit of a sharded model.
@@ -160,12 +188,16 @@ std::vector<KeptRun> Trainer::sharded_runs(int rank) {
 }
 
 void Trainer::read_later(const StateFiles& files) {
-  if (sharded_ == nullptr) return;
+  if (!spreads_state()) return;
   if (!files.weights.empty()) {
     (void)TensorRanges::of_weights(files.weights, task_->model().stored_parameters());
   }
   if (!files.optimizer.empty()) {
-    (void)TensorRanges::of_tensors(files.optimizer, optimizer_state_shapes());
+    const auto shapes = files.ranks > 0
+                            ? LocalState(*local_, optimizer_->state()).shapes(files.ranks)
+                            : optimizer_->state();
+    (void)TensorRanges::of_tensors(files.optimizer,
+                                   is_sharded() ? optimizer_state_shapes() : shapes);
   }
   files_to_read_ = files;
 }
@@ -173,8 +205,9 @@ void Trainer::read_later(const StateFiles& files) {
 void Trainer::read_state(const StateFiles& files) {
   files_to_read_ = {};
   collected_.reset();
-  if (sharded_ == nullptr) return;
+  if (!spreads_state()) return;
   const NoGradGuard no_grad;
+  if (local_) return read_local_state(files);
   scatter_weights();
   if (!files.weights.empty()) read_weights(files.weights);
   if (!files.optimizer.empty()) read_optimizer_state(files.optimizer);
@@ -200,6 +233,46 @@ void Trainer::read_weights(const std::filesystem::path& path) {
     if (files) files->read_whole(i, tensor);
     dist::broadcast_values(*group_, tensor);
   }
+}
+
+namespace {
+
+/// What every rank reads of a list of tensors: all.
+std::vector<KeptRun> whole_runs(const std::vector<nn::StoredParameter>& tensors) {
+  std::vector<KeptRun> runs;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].tensor.numel() == 0) continue;
+    runs.push_back({i, 0, tensors[i].tensor.numel(), tensors[i].tensor.view({-1})});
+  }
+  return runs;
+}
+
+}  // namespace
+
+void Trainer::read_local_state(const StateFiles& files) {
+  const std::vector<nn::StoredParameter> stored = task_->model().stored_parameters();
+  const std::vector<nn::StoredParameter> optimizer = optimizer_->state();
+  (void)read_on_ranks(
+      *group_,
+      [&] {
+        TensorRanges opened = TensorRanges::of_weights(files.weights, stored);
+        if (group_->rank() == 0) opened.verify();
+        return opened;
+      },
+      [&](int) { return whole_runs(stored); });
+  local_->begin_anew();
+  if (files.optimizer.empty()) return;
+  if (files.ranks == 0) {
+    (void)read_on_ranks(
+        *group_, [&] { return TensorRanges::of_tensors(files.optimizer, optimizer); },
+        [&](int) { return whole_runs(optimizer); });
+    return;
+  }
+  const LocalState state(*local_, optimizer);
+  (void)read_on_ranks(
+      *group_, [&] { return TensorRanges::of_tensors(files.optimizer, state.shapes(files.ranks)); },
+      [&](int rank) { return state.read(rank, files.ranks, group_->rank()); });
+  local_->restore(position_.step);
 }
 
 void Trainer::read_optimizer_state(const std::filesystem::path& path) {

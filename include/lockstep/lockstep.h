@@ -116,6 +116,7 @@
 #include "dist/group/process_group.h"
 #include "dist/group/tcp_group.h"
 #include "dist/group/thread_group.h"
+#include "dist/local/local_sgd.h"
 #include "nn/activations.h"
 #include "nn/block_model.h"
 #include "nn/classifier.h"

@@ -64,6 +64,7 @@ const Allowed& allowed_rooms() {
       {"dist/group", {"dist/transport", "dist/collectives", "dist/rendezvous", "dist/flight"}},
       {"dist/nccl", {"dist/transport", "dist/collectives", "dist/rendezvous", "dist/group"}},
       {"dist/ddp", {"dist/collectives", "dist/rendezvous", "dist/group"}},
+      {"dist/local", {"dist/rendezvous", "dist/group", "dist/ddp", "dist/collectives"}},
       {"dist/fsdp", {"dist/collectives", "dist/group", "dist/ddp"}},
       {"dist/simulate", {"dist/collectives", "dist/ddp", "dist/fsdp"}},
       {"nn", {"nn/recurrent"}},

@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"
+#include "train/local_steps.h"
 #include "train/report/machine.h"
 #include "train/weights.h"
 
@@ -19,7 +20,11 @@ constexpr const char* kConfig = "config.txtpb";
 
 /// Where the tensors of a checkpoint are, as StateFiles names them.
 StateFiles files_of(const fs::path& path, const CheckpointManifest& manifest, bool has_state) {
-  if (manifest.shards) return {path, has_state ? path : fs::path()};
+  if (manifest.shards) {
+    const bool took_local_steps = manifest.shards->strategy == kLocalSgd;
+    return {path, has_state || took_local_steps ? path : fs::path(),
+            took_local_steps ? manifest.shards->world : 0};
+  }
   return {path / kWeights, has_state ? path / kOptimizer : fs::path()};
 }
 
@@ -83,7 +88,13 @@ void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& m
            "config, or train in another directory.",
            path.string(), manifest.optimizer, optimizer.kind(), manifest.optimizer);
   const StateFiles files = files_of(path, manifest, !optimizer.state_names().empty());
-  if (trainer.is_sharded()) {
+  LS_CHECK(
+      files.ranks == 0 || trainer.takes_local_steps(), CheckpointError,
+      "[checkpoint] {}: {} ranks took steps of their own (parallel.local_sgd), each with an "
+      "optimizer's state: expected several ranks and that option. Set it; or begin another run "
+      "from these weights, with model.weights.",
+      path.string(), files.ranks);
+  if (trainer.spreads_state()) {
     trainer.read_later(files);
   } else {
     load_weights(trainer.task().model(), files.weights);

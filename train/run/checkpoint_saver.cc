@@ -10,6 +10,7 @@
 #include "core/base/spans/span.h"
 #include "dist/rendezvous/rank_list.h"
 #include "train/gradient_options.h"
+#include "train/local_steps.h"
 #include "train/run/shard_writing.h"
 
 namespace lockstep::train {
@@ -25,7 +26,7 @@ bool writes_shards(const config::RunConfig& config, const dist::ProcessGroup* gr
     case config::CheckpointConfig::SHARDS:
       return group != nullptr && group->size() > 1;
     default:
-      return is_sharded(config, group);
+      return is_sharded(config, group) || takes_local_steps(config, group);
   }
 }
 
@@ -50,7 +51,9 @@ CheckpointSaver::CheckpointSaver(const config::RunConfig& config, Trainer& train
                                  dist::ProcessGroup* group)
     : trainer_(trainer),
       group_(group),
-      strategy_(config::ParallelConfig::Strategy_Name(config.parallel().strategy())),
+      strategy_(trainer.takes_local_steps()
+                    ? kLocalSgd
+                    : config::ParallelConfig::Strategy_Name(config.parallel().strategy())),
       in_shards_(writes_shards(config, group)),
       asynchronous_(config.checkpoint().asynchronous()) {}
 

@@ -14,6 +14,7 @@
 #include "nn/initial_values.h"
 #include "train/build.h"
 #include "train/gradient_options.h"
+#include "train/local_steps.h"
 #include "train/offloaded_activations.h"
 #include "train/precision.h"
 #include "train/step_share.h"
@@ -124,6 +125,14 @@ Sent in_a_step(const Sent& after, const Sent& before, const dist::ShardedModel& 
   return step;
 }
 
+/// What averages send in a step, on average, where those of all parameters sent from `before` to
+/// `after`.
+Sent of_averages(const Sent& after, const Sent& before, int64_t inner_steps) {
+  return {.all_reduce = (after.all_reduce - before.all_reduce) / inner_steps,
+          .all_gather = (after.all_gather - before.all_gather) / inner_steps,
+          .all_to_all = (after.all_to_all - before.all_to_all) / inner_steps};
+}
+
 /// What the sums of all buckets send.
 Sent of_buckets(int64_t bytes, int64_t ranks) {
   return {.all_reduce = 2 * (ranks - 1) * bytes / ranks};
@@ -225,6 +234,8 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
       make_sharded_model(config, share, *planned.model, group ? &*group : nullptr);
   const std::unique_ptr<Optimizer> optimizer =
       build_optimizer(config, sharded ? parts_of(*sharded) : model.named_parameters());
+  const std::unique_ptr<dist::LocalSgd> local =
+      make_local_sgd(config, model, group ? &*group : nullptr);
   const std::unique_ptr<dist::Reducer> reducer =
       sharded ? nullptr : make_reducer(config, share, model, nullptr);
   const int64_t arenas = dist::stack_depth({share.first_leaf, share.first_leaf + share.leaves});
@@ -239,7 +250,11 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   const Sent sent_before = group ? sent_by(*group) : Sent();
   // From the second step on blocks are found otherwise than in the first.
   run_step(planned, inputs, plan, precision, host_activations, sync, *optimizer);
-  if (group) {
+  if (local) {
+    local->finish(1);
+    plan.communication =
+        of_averages(sent_by(*group), sent_before, config.parallel().local_sgd().inner_steps());
+  } else if (group) {
     group->complete();
     plan.communication = sharded ? in_a_step(sent_by(*group), sent_before, *sharded, plan)
                                  : of_buckets(reducer->bytes() / arenas, ranks);
@@ -258,7 +273,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   if (sharded) plan.parameter_bytes = sharded->parameter_bytes();
   plan.gradient_arenas = arenas;
   plan.gradient_bytes = sharded ? sharded->gradient_bytes() : reducer->bytes();
-  plan.optimizer_bytes = bytes_of(optimizer->state());
+  plan.optimizer_bytes = bytes_of(optimizer->state()) + (local ? local->state_bytes() : 0);
   plan.peak_bytes = memory.stats().peak_allocated - before;
   plan.activation_bytes =
       plan.peak_bytes - plan.parameter_bytes - plan.gradient_bytes - plan.optimizer_bytes;
@@ -273,7 +288,10 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   const int64_t state_bytes =
       sharded ? static_cast<int64_t>(optimizer->state_names().size()) * whole_bytes
               : plan.optimizer_bytes;
-  plan.checkpoint_bytes = bytes_of(model.stored_parameters()) + state_bytes;
+  plan.checkpoint_bytes =
+      bytes_of(model.stored_parameters()) +
+      (local ? bytes_of(LocalState(*local, optimizer->state()).shapes(static_cast<int>(ranks)))
+             : state_bytes);
   return plan;
 }
 

@@ -134,18 +134,23 @@ std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
   return report;
 }
 
-/// The state of a sharded model: from the files that the leader names; without any, of weights that
-/// are whole on every rank, the leader's.
+/// State that is spread over the ranks: from the files that the leader names; without any, of
+/// weights that are whole on every rank, the leader's.
 void Replicas::share_parts(Trainer& trainer) {
   const StateFiles& own = trainer.files_to_read();
   const std::vector<std::string> weights =
       dist::all_gather_texts(*group_, own.weights.string(), dist::at_start(*group_));
   const std::vector<std::string> optimizer =
       dist::all_gather_texts(*group_, own.optimizer.string(), dist::at_start(*group_));
-  const StateFiles files{weights.front(), optimizer.front()};
+  const std::vector<std::string> ranks =
+      dist::all_gather_texts(*group_, std::to_string(own.ranks), dist::at_start(*group_));
+  const StateFiles files{weights.front(), optimizer.front(), std::stoi(ranks.front())};
   if (!files.empty()) return trainer.read_state(files);
   const nn::Module& model = trainer.task().model();
-  if (trainer.has_whole_weights()) return broadcast_each(*group_, model.stored_parameters());
+  if (trainer.has_whole_weights()) {
+    broadcast_each(*group_, model.stored_parameters());
+    return trainer.begin_from_weights();
+  }
   for (const nn::NamedParameter& each : model.named_buffers()) {
     dist::broadcast_values(*group_, each.tensor);
   }
@@ -154,12 +159,6 @@ void Replicas::share_parts(Trainer& trainer) {
 void Replicas::share_state(Trainer& trainer) {
   trainer.give_up_next();
   const NoGradGuard no_grad;
-  if (trainer.is_sharded()) {
-    share_parts(trainer);
-  } else {
-    broadcast_each(*group_, trainer.task().model().stored_parameters());
-    broadcast_each(*group_, trainer.optimizer().state());
-  }
   GradScalerState scale = trainer.scaler().state();
   const Tensor numbers = empty({8}, DType::kF64);
   auto* const values = numbers.data<double>();
@@ -178,6 +177,12 @@ void Replicas::share_state(Trainer& trainer) {
   trainer.scaler().load_state({values[3], values[4], values[5], static_cast<int64_t>(values[6]),
                                static_cast<int64_t>(values[7])});
   broadcast_spikes(*group_, trainer.spikes());
+  if (trainer.spreads_state()) {
+    share_parts(trainer);
+  } else {
+    broadcast_each(*group_, trainer.task().model().stored_parameters());
+    broadcast_each(*group_, trainer.optimizer().state());
+  }
 }
 
 RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver,

@@ -521,6 +521,7 @@ std::function<Tensor(size_t)> TrainingRun::collect_state() {
 
 void TrainingRun::export_model() {
   if (is_finished()) return;
+  const SharedWeights shared = trainer_.with_shared_weights();
   train::export_model(trainer_.task(), directory_, trainer_.steps_done(), collect_state());
 }
 
