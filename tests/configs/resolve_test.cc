@@ -321,6 +321,28 @@ TEST(Resolve, BitwiseRefusesCommunicationHooksAtTheirPlace) {
   }
 }
 
+TEST(Resolve, LocalSgdRefusesWhatDoesNotGoWithItByName) {
+  const std::string local = "parallel.local_sgd.inner_steps=4";
+  EXPECT_EQ(problem({local}), "no error");
+  for (const auto& [other, named] :
+       {std::pair("reproducibility=BITWISE", "reproducibility: BITWISE"),
+        std::pair("parallel.strategy=FULL_SHARD", "a parallel.strategy that shards"),
+        std::pair("parallel.bf16_compress={}", "a communication hook"),
+        std::pair("parallel.sync_batch_norm=true", "parallel.sync_batch_norm"),
+        std::pair("audit.every_steps=3", "audit.every_steps"),
+        std::pair("optimizer.optimizer_in_backward=true", "optimizer.optimizer_in_backward")}) {
+    EXPECT_THAT(problem({local, other, "optimizer.clip_grad_norm=0", "train.leaves=1"}),
+                testing::StartsWith(std::string("parallel.local_sgd does not go with ") + named))
+        << other;
+  }
+  EXPECT_EQ(problem({local, "parallel.local_sgd.delay_steps=4"}),
+            "parallel.local_sgd.delay_steps is 4: expected less than inner_steps, which is 4.");
+  EXPECT_EQ(problem({local, "parallel.local_sgd.fragments=5"}),
+            "parallel.local_sgd.fragments is 5: expected at most inner_steps, which is 4.");
+  EXPECT_EQ(problem({local, "parallel.local_sgd.bits=16"}),
+            "parallel.local_sgd.bits is 16: expected 4, 8 or 32.");
+}
+
 TEST(Resolve, PowerSgdNeedsGradientsOfOneScale) {
   EXPECT_EQ(problem({"parallel.power_sgd={}", "precision=F16_MIXED"}),
             "parallel.power_sgd cannot be with precision: F16_MIXED: the errors that it keeps have "

@@ -38,7 +38,7 @@ TEST(LocalSteps, TrainingGoesOnWithAFractionOfTheBytes) {
   const std::vector<Found> plain = trained("");
   const std::vector<Found> local = trained(local_sgd("inner_steps: 10 bits: 4"));
   EXPECT_EQ(local[0].loss, local[1].loss) << "all ranks evaluate the weights that they share";
-  EXPECT_NEAR(local[0].loss, plain[0].loss, 0.3);
+  EXPECT_LT(local[0].loss, plain[0].loss + 0.3);
   EXPECT_LT(local[0].sent * 20, plain[0].sent);
 }
 
@@ -74,11 +74,12 @@ TEST(LocalSteps, RanksTellTheSameNumbersAndRepeatThem) {
 
 TEST(LocalSteps, AStoppedRunGoesOnToTheBitsOfAWholeOne) {
   const std::string options = "inner_steps: 5 fragments: 2 delay_steps: 2 bits: 4";
-  for (const char* more : {"", " checkpoint { asynchronous: true }", " optimizer { muon {} }",
-                           " precision: BF16_MIXED"}) {
+  for (const char* more :
+       {"checkpoint { every_steps: 4 }", "checkpoint { every_steps: 4 asynchronous: true }",
+        "checkpoint { every_steps: 4 } optimizer { muon {} }",
+        "checkpoint { every_steps: 4 } precision: BF16_MIXED"}) {
     const std::string text =
-        local_sgd(options, "train { steps: 14 eval_every: 3 } checkpoint { every_steps: 4 }" +
-                               std::string(more));
+        local_sgd(options, "train { steps: 14 eval_every: 3 } " + std::string(more));
     const TemporaryDirectory whole;
     rethrow_first(run_on_ranks(tiny_run(whole, text), whole, 2));
     const TemporaryDirectory parts;
@@ -168,22 +169,8 @@ TEST(LocalSteps, ThePlanKnowsTheBytesThatAreSent) {
   }
 }
 
-TEST(LocalSteps, OptionsThatDoNotGoWithThemAreRefusedByName) {
+TEST(LocalSteps, CheckpointsOfOneFileAreRefused) {
   const TemporaryDirectory folder;
-  for (const auto& [more, named] :
-       {std::pair("reproducibility: BITWISE", "BITWISE"),
-        std::pair("parallel { strategy: FULL_SHARD }", "parallel.strategy"),
-        std::pair("parallel { bf16_compress {} }", "communication hook"),
-        std::pair("parallel { sync_batch_norm: true }", "sync_batch_norm"),
-        std::pair("audit { every_steps: 3 }", "audit.every_steps"),
-        std::pair("optimizer { optimizer_in_backward: true clip_grad_norm: 0 }",
-                  "optimizer_in_backward"),
-        std::pair("parallel { local_sgd { delay_steps: 4 } }", "delay_steps is 4"),
-        std::pair("parallel { local_sgd { fragments: 5 } }", "fragments is 5"),
-        std::pair("parallel { local_sgd { bits: 16 } }", "bits is 16")}) {
-    expect_error<ConfigError>([&] { tiny_run(folder, local_sgd("inner_steps: 4", more)); },
-                              "parallel.local_sgd", named);
-  }
   const auto errors =
       run_on_ranks(tiny_run(folder, local_sgd("", "checkpoint { files: WHOLE }")), folder, 2);
   expect_error<ConfigError>([&] { std::rethrow_exception(errors[0]); }, "checkpoint.files",
