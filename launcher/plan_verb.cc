@@ -104,7 +104,9 @@ std::string counted(int64_t count, const char* one, const char* many) {
 }
 
 void print_bytes(const char* what, int64_t bytes, const std::string& note = "") {
-  fmt::print("  {:<13}{:>12.1f} MiB{}{}\n", what, static_cast<double>(bytes) / 1048576.0,
+  const bool is_small = bytes > 0 && bytes < 102400;
+  fmt::print("  {:<13}{:>12.1f} {}{}{}\n", what,
+             static_cast<double>(bytes) / (is_small ? 1024.0 : 1048576.0), is_small ? "KiB" : "MiB",
              note.empty() ? "" : "  ", note);
 }
 
@@ -155,7 +157,9 @@ void print_text(const config::RunConfig& config, const train::RunPlan& plan,
     fmt::print("  does not fit here: `lockstep train` refuses it without --try-anyway\n");
   }
   if (plan.ranks > 1) {
-    fmt::print("sent by each rank in a step, with {}:\n", strategy_of(config));
+    const bool is_local = config.parallel().has_local_sgd();
+    fmt::print("sent by each rank in a step{}, with {}:\n", is_local ? " on average" : "",
+               is_local ? "parallel.local_sgd" : strategy_of(config));
     const auto& sent = plan.communication;
     if (sent.all_reduce > 0) print_bytes("all_reduce", sent.all_reduce);
     if (sent.all_gather > 0) print_bytes("all_gather", sent.all_gather);
