@@ -499,6 +499,7 @@ void TrainingRun::show_sample(RunLog& log, const RunOptions& options) {
 }
 
 std::optional<OverlapReport> TrainingRun::report_overlap() {
+  if (trainer_.takes_local_steps()) return std::nullopt;  // no gradients are sent
   std::optional<OverlapReport> report = replicas_.announce_overlap(trainer_, name_);
   if (report) {
     write_text(directory_.overlap(), overlap_json(*report) + "\n");
