@@ -75,6 +75,15 @@ TEST(Backward, SeveralRootsAndARepeatedOneAreSummed) {
   EXPECT_THAT(elements(x.grad()), ElementsAre(4 + 40 + 4));
 }
 
+TEST(Backward, EachOfSeveralRootsHasItsOwnGradient) {
+  const Tensor x = leaf({1, 2});
+  const Tensor first = x * 1, second = x * 10, third = x * 100;
+  // The second comes again after the third: nodes are told apart by more than their order.
+  backward({first, second, third, second}, {sample::vector({1, 2}), sample::vector({3, 4}),
+                                            sample::vector({5, 6}), sample::vector({7, 8})});
+  EXPECT_THAT(elements(x.grad()), ElementsAre(1 + 10 * (3 + 7) + 500, 2 + 10 * (4 + 8) + 600));
+}
+
 TEST(Backward, ALeafCanBeTheRoot) {
   const Tensor x = leaf({2});
   x.backward();

@@ -312,6 +312,27 @@ TEST_F(AllocatorLadder, SegmentsThatACollectionKeepsStayAsOldAsTheyAre) {
   EXPECT_EQ(native.allocate(44 * kMiB, kStream).data, young.data);
 }
 
+TEST_F(AllocatorLadder, GarbageCollectionCountsAllAgesForTheAverage) {
+  FakeMemory plain(400 * kMiB, /*has_granules=*/false);
+  AllocatorOptions options;
+  options.garbage_collection_threshold = 0.25;
+  CachingAllocator native(kCPU, plain, options);
+  let_time_pass(native);  // takes the 2 MiB of small requests
+  const Block old = native.allocate(40 * kMiB, kStream);
+  const Block oldest = native.allocate(44 * kMiB, kStream);
+  const Block young = native.allocate(48 * kMiB, kStream);
+  native.free(oldest);
+  let_time_pass(native);
+  let_time_pass(native);
+  let_time_pass(native);
+  native.free(old);
+  native.free(native.allocate(100'000, kStream));
+  native.free(young);
+  // The middle age is that of a few searches, far below the average of the three.
+  native.allocate(52 * kMiB, kStream);
+  EXPECT_EQ(plain.taken(), (2 + 40 + 48 + 52) * kMiB) << "the oldest alone went back";
+}
+
 TEST_F(AllocatorLadder, GarbageCollectionEndsWhenEnoughHasGoneBack) {
   FakeMemory plain(200 * kMiB, /*has_granules=*/false);
   AllocatorOptions options;

@@ -313,6 +313,18 @@ TEST(AllocatorStatistics, InactiveSplitsAreFreePartsOfPlainSegmentsInUse) {
   allocator.free(in_range);
 }
 
+TEST(AllocatorStatistics, InactiveSplitsAreThoseOfAllStreams) {
+  FakeMemory memory(128 * kMiB);
+  CachingAllocator allocator(kCPU, memory, plain_segments());
+  const Block here = allocator.allocate(512, kStream);
+  const Block there = allocator.allocate(1024, {kCPU, 1});
+  const DeviceMemoryStats stats = allocator.memory_stats();
+  EXPECT_EQ(stats.inactive_split.all.current, 2);
+  EXPECT_EQ(stats.inactive_split_bytes.all.current, static_cast<int64_t>(4 * kMiB - 512 - 1024));
+  allocator.free(here);
+  allocator.free(there);
+}
+
 TEST(AllocatorStatistics, PeaksOverStreamsMissLittle) {
   FakeMemory memory(256 * kMiB);
   CachingAllocator allocator(kCPU, memory);

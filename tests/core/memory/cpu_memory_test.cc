@@ -79,6 +79,19 @@ TEST(CpuMemory, BlocksAreWholeHugePagesAndNothingBesideThemIsKept) {
   }
 }
 
+TEST(CpuMemory, AByteMoreThanAHugePageTakesTwo) {
+  CpuMemory memory(64 * kMiB);
+  for (const size_t bytes : {2 * kMiB - 1, 2 * kMiB, 2 * kMiB + 1}) {
+    auto* const block = static_cast<std::byte*>(memory.allocate(bytes));
+    const size_t end = bytes > 2 * kMiB ? 4 * kMiB : 2 * kMiB;
+    EXPECT_TRUE(is_mapped(block + end - 4096)) << bytes;
+    EXPECT_FALSE(is_mapped(block + end)) << bytes;
+    block[bytes - 1] = std::byte{7};
+    memory.release(block, bytes);
+    EXPECT_FALSE(is_mapped(block)) << bytes;
+  }
+}
+
 TEST(CpuMemory, WhatIsUnmappedIsZeroAndHasNoPages) {
   CpuMemory memory(64 * kMiB);
   EXPECT_EQ(memory.granularity(), 2 * kMiB);
