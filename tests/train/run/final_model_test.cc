@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/core/base/temporary_directory.h"
+#include "tests/train/rank_runs.h"
 #include "train/weights/safetensors.h"
 
 namespace lockstep::train {
@@ -68,6 +69,43 @@ TEST_F(CompareWeights, SaysWhichRunHasAny) {
   EXPECT_FALSE(found.identical);
   EXPECT_THAT(found.text, HasSubstr("only " + x.path().string() + " has any"));
   EXPECT_TRUE(compare_weights(empty, empty).identical);
+}
+
+/// A run with a checkpoint every two steps, without the model of its end.
+RunDirectory unfinished_run(const TemporaryDirectory& folder, int steps, int seed) {
+  const std::string more = fmt::format(
+      "seed: {} schedule {{ kind: CONSTANT }} train {{ steps: {} }} checkpoint {{ every_steps: 2 "
+      "keep_last: 9 }}",
+      seed, steps);
+  rethrow_first(run_on_ranks(tiny_run(folder, more), folder, 1));
+  const RunDirectory directory =
+      RunDirectory::create_at(folder / "run", RunDirectory::Existing::kContinue);
+  std::filesystem::remove(directory.weights());
+  return directory;
+}
+
+TEST(CompareCheckpoints, OfUnfinishedRunsAreThoseOfTheNewestCommonStep) {
+  const TemporaryDirectory first, second;
+  const RunDirectory a = unfinished_run(first, 6, 1), b = unfinished_run(second, 4, 1);
+  WeightsComparison found = compare_weights(a, b);
+  EXPECT_TRUE(found.identical) << found.text;
+  EXPECT_THAT(found.text, HasSubstr((a.checkpoints() / "step-00000004").string()));
+  EXPECT_THAT(found.text, HasSubstr((b.checkpoints() / "step-00000004").string()));
+  // One that was not written to its end is none.
+  std::filesystem::remove(b.checkpoints() / "step-00000004" / "checkpoint.json");
+  found = compare_weights(a, b);
+  EXPECT_TRUE(found.identical) << found.text;
+  EXPECT_THAT(found.text, HasSubstr("step-00000002"));
+  std::filesystem::remove(a.checkpoints() / "step-00000002" / "checkpoint.json");
+  EXPECT_EQ(compare_weights(a, b).text, "") << "no step of both is left";
+}
+
+TEST(CompareCheckpoints, TellWhichTensorDiffers) {
+  const TemporaryDirectory first, second;
+  const WeightsComparison found =
+      compare_weights(unfinished_run(first, 2, 1), unfinished_run(second, 2, 2));
+  EXPECT_FALSE(found.identical);
+  EXPECT_THAT(found.text, HasSubstr("differs"));
 }
 
 }  // namespace
