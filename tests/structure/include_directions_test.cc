@@ -159,6 +159,9 @@ bool speaks_protobuf(const std::string& path) {
          (in(path, "configs") || in(path, "data") || in(path, "train") || in(path, "launcher"));
 }
 bool not_a_header(const std::string& path) { return !is_header(path); }
+bool computes_lanes(const std::string& path) {
+  return not_a_header(path) || in(path, "kernels/cpu");
+}
 bool is_parallel_for(const std::string& path) { return path.starts_with("core/base/parallel"); }
 
 const std::vector<Wrapping>& wrappings() {
@@ -174,6 +177,9 @@ const std::vector<Wrapping>& wrappings() {
       {"cuda_runtime.h", wraps_cuda, "core/cuda, kernels/cuda, dist/nccl"},
       {"cublasLt.h", wraps_cuda, "core/cuda, kernels/cuda"},
       {"cudnn.h", wraps_cuda, "core/cuda, kernels/cuda"},
+      // 80 MB of the memory of a compilation.
+      {"immintrin.h", computes_lanes, ".cc files, and headers of kernels/cpu"},
+      {"x86intrin.h", computes_lanes, ".cc files, and headers of kernels/cpu"},
       {"omp.h", is_parallel_for, "core/base/parallel*"},
       {"*.pb.h", speaks_protobuf, ".cc files of configs, data, train and launcher"},
       {"google/protobuf/", speaks_protobuf, ".cc files of configs, data, train and launcher"},
