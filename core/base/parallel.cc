@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/process_exit.h"
 #include "core/base/thread_pool.h"
 
 namespace lockstep {
@@ -31,7 +32,10 @@ const OpenMp& openmp() {
 }  // namespace
 
 int num_threads() {
-  if (t_threads == 0) set_num_threads(thread_pool::allowed_cores());
+  if (t_threads == 0) {
+    set_num_threads(thread_pool::allowed_cores());
+    note_exit();  // once for each thread that computes
+  }
   return t_threads;
 }
 

@@ -19,8 +19,9 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry facts;
-  return facts;
+  // Never destroyed: threads may ask for as long as the process lives.
+  static auto* const facts = new Registry();
+  return *facts;
 }
 
 std::string compiler() {

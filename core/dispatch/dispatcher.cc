@@ -6,6 +6,7 @@
 #include "core/base/check.h"
 #include "core/base/mutex.h"
 #include "core/base/nearest.h"
+#include "core/base/process_exit.h"
 #include "core/dispatch/dispatch_trace.h"
 
 namespace lockstep {
@@ -29,7 +30,8 @@ bool takes_casts(const Operator& op) {
 }  // namespace
 
 Registration::~Registration() {
-  if (id_ == 0) return;
+  // While the process ends, other threads may still call what was registered.
+  if (id_ == 0 || process_exits()) return;
   if (id_ == kDefinition) {
     dispatcher().undefine(*op_);
   } else if (op_ != nullptr) {
@@ -45,7 +47,7 @@ Dispatcher::Dispatcher() {
 }
 
 Dispatcher& dispatcher() {
-  // Leaked: registrations with static storage duration are undone after any static destructor.
+  // Never destroyed: threads may call operators for as long as the process lives.
   static Dispatcher* const instance = new Dispatcher();
   return *instance;
 }

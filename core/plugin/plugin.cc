@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/base/mutex.h"
+#include "core/base/process_exit.h"
 #include "core/dispatch/op.h"
 #include "core/plugin/plugin_call.h"
 
@@ -247,13 +248,17 @@ Plugin load_library(const std::filesystem::path& path) {
                ? "Use a newer Lockstep, or compile it against this one's headers."
                : "Compile it anew.");
   library->register_all();
+  note_exit();
   return Plugin(std::move(library));
 }
 
 Plugin::Plugin(std::unique_ptr<Library> library) : library_(std::move(library)) {}
 Plugin::Plugin(Plugin&& other) noexcept = default;
 Plugin& Plugin::operator=(Plugin&& other) noexcept = default;
-Plugin::~Plugin() = default;
+Plugin::~Plugin() {
+  // Other threads may still be in its operators: while the process ends, it stays loaded.
+  if (process_exits()) (void)library_.release();
+}
 
 const std::string& Plugin::path() const { return library_->path; }
 uint32_t Plugin::abi_version() const { return library_->version; }

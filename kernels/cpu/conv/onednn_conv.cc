@@ -16,6 +16,7 @@
 #include "core/memory/address_space.h"
 #include "core/tensor/tensor.h"
 #include "kernels/cpu/matmul/onednn.h"
+#include "kernels/cpu/matmul/onednn_use.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu::onednn {
@@ -25,8 +26,9 @@ namespace {
 using dnnl::memory;
 
 dnnl::engine& engine() {
-  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
+  // Never destroyed: threads may compute for as long as the process lives.
+  static auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
 }
 
 memory at(const memory::desc& description, const void* data) {
@@ -237,6 +239,7 @@ std::shared_ptr<const Compiled> compiled(ConvResult result, ConvProblem p, int64
         error.status == dnnl_unimplemented || error.status == dnnl_invalid_arguments;
     if (!refused) throw;
   }
+  note_static_objects();
   if (cache.size() >= kMost) cache.clear();
   return cache.emplace(key, std::move(made)).first->second;
 }
@@ -394,6 +397,8 @@ bool has_small_positions(const ConvProblem& p) {
 
 bool convolve(ConvResult result, const ConvProblem& problem, const ConvTensors& tensors) {
   if (problem.is_empty() || !has_small_positions(problem)) return false;
+  const OnednnUse use;
+  if (!use) return false;
   require_addresses(kRoom, "oneDNN");
   try {
     return result == ConvResult::kWeight ? convolve_weight(problem, tensors)

@@ -3,6 +3,7 @@
 #include <dnnl_debug.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <dnnl.hpp>
 #include <string>
@@ -15,6 +16,8 @@
 #include "core/memory/address_space.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/cpu/matmul/loop_products.h"
+#include "kernels/cpu/matmul/onednn_use.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu::onednn {
@@ -22,8 +25,9 @@ namespace lockstep::cpu::onednn {
 namespace {
 
 dnnl::engine& engine() {
-  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
+  // Never destroyed: threads may compute for as long as the process lives.
+  static auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
 }
 
 /// oneDNN's version and the instruction set it uses on this processor, given its own environment
@@ -93,6 +97,7 @@ Matmul compile(const MatmulKey& key) {
   const dnnl::matmul::primitive_desc description(operation, attributes, engine());
   matmul.primitive = dnnl::matmul(description);
   matmul.scratch_bytes = description.scratchpad_desc().get_size();
+  note_static_objects();
   return matmul;
 }
 
@@ -163,9 +168,18 @@ void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, 
            const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
            int64_t ldc) {
   require_addresses(kRoom, "oneDNN");
+  const OnednnUse use;
+  if (!use) {
+    return loops::sgemm(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  }
   const LibraryOnOneThread one_thread;
   const dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k,
                                           alpha, a, lda, b, ldb, beta, c, ldc);
+  static constinit std::atomic<bool> noted = false;
+  if (!noted.load(std::memory_order_relaxed)) {
+    note_static_objects();
+    noted.store(true, std::memory_order_relaxed);
+  }
   LS_CHECK(
       status != dnnl_out_of_memory, OutOfMemoryError,
       "[gemm] oneDNN gets no memory for a product of {} x {} x {}. Lower the batch size, or raise "
@@ -181,6 +195,8 @@ void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t
                const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb,
                const Bf16Result& result) {
   require_addresses(kRoom, "oneDNN");
+  const OnednnUse use;
+  if (!use) return loops::gemm_bf16(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, result);
   const LibraryOnOneThread one_thread;
   if (!has_bf16()) return multiply_wide(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, result);
   try {

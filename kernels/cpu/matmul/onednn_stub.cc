@@ -1,9 +1,9 @@
 // Compiled instead of onednn.cc and onednn_conv.cc if oneDNN is not found or disabled: our own
-// loops compute instead. They sum in another order, so their bits differ from oneDNN's.
+// loops compute instead.
 
 #include "core/device/arithmetic_facts.h"
 #include "kernels/cpu/conv/onednn_conv.h"
-#include "kernels/cpu/matmul/gemm_loop.h"
+#include "kernels/cpu/matmul/loop_products.h"
 #include "kernels/cpu/matmul/onednn.h"
 
 namespace lockstep::cpu::onednn {
@@ -18,32 +18,13 @@ namespace {
 void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
            const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
            int64_t ldc) {
-  const GemmLoop<float> product(m, n, k, a, {.ld = lda, .transposed = transpose_a}, b,
-                                {.ld = ldb, .transposed = transpose_b});
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      const float sum = alpha * product.sums()[i * product.ld() + j];
-      float& result = c[i * ldc + j];
-      result = beta == 0 ? sum : sum + beta * result;
-    }
-  }
+  loops::sgemm(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb,
                const Bf16Result& result) {
-  const GemmLoop<BFloat16> product(m, n, k, a, {.ld = lda, .transposed = transpose_a}, b,
-                                   {.ld = ldb, .transposed = transpose_b});
-  with_floating_type(result.dtype, [&]<class T>() {
-    T* c = static_cast<T*>(result.data);
-    for (int64_t i = 0; i < m; ++i) {
-      for (int64_t j = 0; j < n; ++j) {
-        const float sum = product.sums()[i * product.ld() + j];
-        const float bias = result.bias != nullptr ? convert<float>(result.bias[j]) : 0.0F;
-        c[i * result.ld + j] = convert<T>(sum + bias);
-      }
-    }
-  });
+  loops::gemm_bf16(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, result);
 }
 
 bool convolve(ConvResult, const ConvProblem&, const ConvTensors&) { return false; }
