@@ -117,6 +117,12 @@ void Operator::throw_missing(KeySet keys) const {
                     name(), kind_ == OpKind::kDynamic ? "the size of its result" : "its result",
                     schema_.to_string()));
   }
+  for (const Argument& argument : schema_.arguments) {
+    if (!keys.empty() || !argument.type.list || argument.type.base != BaseType::kTensor) continue;
+    throw ShapeError(fmt::format(
+        "[{}] expected at least one tensor in \"{}\", got none: nothing says where to run.", name(),
+        argument.name));
+  }
   if (keys.empty()) {
     throw DispatchError(fmt::format(
         "[{}] no kernel: the call has no tensor that says where to run. Registered: {}.", name(),

@@ -44,11 +44,11 @@ class Parser {
     bool keyword_only = false;
     if (!take(')')) {
       do {
-        if (take('*')) {
+        if (!keyword_only && take('*')) {
           keyword_only = true;
-          continue;
+          expect(',');
         }
-        schema.arguments.push_back(argument(keyword_only));
+        add_argument(schema, keyword_only);
       } while (take(','));
       expect(')');
     }
@@ -61,7 +61,7 @@ class Parser {
         expect(')');
       }
     } else {
-      schema.returns.push_back(result());
+      schema.returns.push_back(result(/*can_be_named=*/false));
     }
     skip_space();
     if (at_ != text_.size()) fail("the end");
@@ -156,7 +156,27 @@ class Parser {
     return value;
   }
 
-  Argument argument(bool keyword_only) {
+  /// Refuses an argument that could not be told from another, or be left out.
+  void add_argument(Schema& schema, bool keyword_only) {
+    skip_space();
+    const size_t begin = at_;
+    Argument argument = parse_argument(keyword_only);
+    const auto refuse = [&](std::string_view wanted) {
+      at_ = begin;
+      fail(wanted);
+    };
+    if (schema.find(argument.name) >= 0) {
+      refuse(fmt::format("a name that no other argument has, not \"{}\" again", argument.name));
+    }
+    const bool after_default = !schema.arguments.empty() && schema.arguments.back().has_default;
+    if (after_default && !keyword_only && !argument.has_default) {
+      refuse(fmt::format("a default for \"{}\", or a * before it, because \"{}\" has a default",
+                         argument.name, schema.arguments.back().name));
+    }
+    schema.arguments.push_back(std::move(argument));
+  }
+
+  Argument parse_argument(bool keyword_only) {
     Argument argument;
     const FullType full = type();
     argument.type = full.type;
@@ -181,20 +201,22 @@ class Parser {
 
   Value default_value(const FullType& full) {
     skip_space();
+    const auto wanted = [&] { return "a default of type " + to_string(full.type); };
     if (full.type.list && take('[')) {
       Dims list;
       if (full.type.base == BaseType::kTensor) {
-        expect(']');
+        if (!take(']')) fail("]: a list of tensors is empty by default");
         return Value(TensorList()).own();
       }
       if (!take(']')) {
+        if (full.type.base != BaseType::kInt) fail(wanted() + " that is empty");
         do list.push_back(number());
         while (take(','));
         expect(']');
       }
       return Value(IntList(list)).own();
     }
-    if (take('"') || take('\'')) {
+    if (full.type.base == BaseType::kStr && !full.type.list && (take('"') || take('\''))) {
       const std::string text = word("text");
       if (!take('"')) expect('\'');
       return Value(std::string_view(text)).own();
@@ -224,7 +246,7 @@ class Parser {
     const bool integral = (takes_real || base == BaseType::kInt) && parse_all(token, integer);
     if (!integral && !(takes_real && parse_all(token, real))) {
       at_ = begin;
-      fail("a default value");
+      fail(wanted());
     }
     if (base == BaseType::kFloat) return Value(integral ? static_cast<double>(integer) : real);
     if (base == BaseType::kScalar) {
@@ -237,11 +259,12 @@ class Parser {
     return Value(integer);
   }
 
-  Return result() {
+  /// A result outside parentheses has no name.
+  Return result(bool can_be_named = true) {
     const FullType full = type();
     Return result{"", full.type, full.alias, full.written};
     skip_space();
-    if (at_ < text_.size() && is_word(text_[at_])) result.name = word("a name");
+    if (can_be_named && at_ < text_.size() && is_word(text_[at_])) result.name = word("a name");
     return result;
   }
 
@@ -312,7 +335,8 @@ std::string Schema::to_string() const {
     results += aliased(r.type, r.alias, r.written);
     if (!r.name.empty()) results += " " + r.name;
   }
-  return returns.size() == 1 ? text + results : text + "(" + results + ")";
+  const bool is_bare = returns.size() == 1 && returns[0].name.empty();
+  return is_bare ? text + results : text + "(" + results + ")";
 }
 
 Schema parse_schema(std::string_view text) { return Parser(text).parse(); }

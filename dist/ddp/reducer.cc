@@ -284,7 +284,8 @@ void Reducer::end_leaf() {
     }
     LS_CHECK(options_.find_unused_parameters, AutogradError,
              "[backward] parameter {} {} received no gradient: expected every parameter to take "
-             "part in the loss. Remove it from the model or use it.",
+             "part in the loss. Use it, remove it from the model, or set find_unused_parameters if "
+             "only some steps use it.",
              each.name, each.tensor.shape());
     // Slots of launched buckets were zeroed by zero_absent and may hold the ranks' sum by now.
     if (plan_.bucket_of[i] >= launched_) slots_[static_cast<size_t>(row)][i].zero_();

@@ -35,6 +35,8 @@ TEST(Cat, MistakesAreNamed) {
       },
       "[cat]", "[2, 3]", "[3, 3]");
   expect_error<ShapeError>([] { cat({zeros({}), zeros({})}); }, "[cat]", "stack");
+  expect_error<ShapeError>([] { cat(TensorList()); }, "[cat] expected at least one tensor");
+  expect_error<ShapeError>([] { stack(TensorList()); }, "[stack] expected at least one tensor");
   expect_error<ShapeError>([] { stack({zeros({2}), zeros({3})}); }, "[stack]", "[2]", "[3]");
 }
 

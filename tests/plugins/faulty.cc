@@ -51,6 +51,14 @@ LS_PLUGIN(library) {
   library.override_kernel("relu", [](Result, View) {});
 #if defined(FAULT_SCHEMA)
   library.define("faulty::second(Tensor self, flaot x) -> Tensor", "");
+#elif defined(FAULT_DOUBLED_ARGUMENT)
+  library.define("faulty::second(Tensor self, Tensor self) -> Tensor", "");
+#elif defined(FAULT_DEFAULT_TYPE)
+  library.define("faulty::second(Tensor self, int x=\"one\") -> Tensor", "");
+#elif defined(FAULT_REQUIRED_ARGUMENT)
+  library.define("faulty::second(float x=0.5, Tensor y) -> Tensor", "");
+#elif defined(FAULT_STRAY_WORDS)
+  library.define("faulty::second(Tensor self) -> Tensor please", "");
 #elif defined(FAULT_NO_NAMESPACE)
   library.define("second(Tensor self) -> Tensor", "");
 #elif defined(FAULT_KERNEL_TYPE)

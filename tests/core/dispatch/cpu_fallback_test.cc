@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "autograd/autograd.h"
@@ -270,6 +271,32 @@ TEST_F(CpuFallback, AKernelOfTheDevicesOwnGoesFirst) {
   const Tensor integers = to(x, DType::kI64);
   EXPECT_EQ(values(op_test_far_product(x, integers)), (std::vector<float>{1, 16, 81, 256}));
   EXPECT_EQ(g_own_products, 4);
+}
+
+/// Negates f32; other dtypes are the cpu's.
+void far_negative(const Operator& op, KeySet keys, Stack& stack) {
+  const Tensor& self = stack.arguments()[0].tensor();
+  if (self.dtype() != DType::kF32) return cpu_fallback(op, keys, stack);
+  ++g_own_products;
+  Tensor result = empty_like(self);
+  const auto* const from = static_cast<const float*>(FarMemory::near(self.data()));
+  auto* const to = static_cast<float*>(FarMemory::near(result.data()));
+  for (int64_t i = 0; i < self.numel(); ++i) to[i] = -from[i];
+  stack.results().push_back(Value(std::move(result)));
+}
+
+TEST_F(CpuFallback, AKernelOfTheDevicesOwnMayHandACallOn) {
+  KernelRecord record;
+  record.key = Key::kPrivate1;
+  record.boxed = far_negative;
+  const Registration kernel = dispatcher().register_kernel("neg", record);
+  const int before = g_own_products;
+  EXPECT_EQ(values(neg(far({1, 2}, {2}))), (std::vector<float>{-1, -2}));
+  EXPECT_EQ(g_own_products, before + 1);
+  const Tensor whole = neg(far({1, 2}, {2}).to(DType::kI64));
+  EXPECT_EQ(g_own_products, before + 1);
+  EXPECT_EQ(whole.device(), kFar);
+  EXPECT_EQ(values(whole), (std::vector<float>{-1, -2}));
 }
 
 TEST_F(CpuFallback, TensorsOfOneCallMustBeOnOneDevice) {

@@ -1,5 +1,6 @@
 #include "core/dispatch/schema.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -114,6 +115,42 @@ void expect_round_trip(const std::string& text) {
   EXPECT_EQ(second.returns.size(), first.returns.size());
 }
 
+TEST(Schema, WhatContradictsItselfIsRefused) {
+  const std::pair<const char*, std::vector<std::string>> refused[] = {
+      {"f(Tensor a, int a) -> Tensor", {"at position 12:", "not \"a\" again"}},
+      {"f(Tensor a, *, int a) -> Tensor", {"not \"a\" again"}},
+      {"f(int a=1, Tensor b) -> Tensor",
+       {"at position 11:", "a default for \"b\"", "because \"a\" has a default"}},
+      {"f(int a=\"one\") -> Tensor", {"at position 8:", "a default of type int"}},
+      {"f(int a=1.5) -> Tensor", {"a default of type int"}},
+      {"f(int a=True) -> Tensor", {"a default of type int"}},
+      {"f(int a=None) -> Tensor", {"a default of type int"}},
+      {"f(bool a=1) -> Tensor", {"a default of type bool"}},
+      {"f(str a=1) -> Tensor", {"a default of type str"}},
+      {"f(Tensor a=0) -> Tensor", {"a default of type Tensor"}},
+      {"f(float[] a=[1]) -> Tensor", {"a default of type float[]"}},
+      {"f(Tensor[] a=[1]) -> Tensor", {"a list of tensors is empty by default"}},
+      {"f(Tensor a, *) -> Tensor", {"expected ','"}},
+      {"f(Tensor a) -> Tensor stray", {"at position 22:", "expected the end, got \"stray\""}},
+      {"f(Tensor a) -> (Tensor b) stray", {"expected the end"}},
+      {"f(Tensor a) -> Tensor, Tensor", {"expected the end"}},
+  };
+  for (const auto& [text, parts] : refused) {
+    SCOPED_TRACE(text);
+    try {
+      (void)parse_schema(text);
+      ADD_FAILURE() << "was accepted";
+    } catch (const DispatchError& error) {
+      for (const std::string& part : parts) EXPECT_THAT(error.what(), testing::HasSubstr(part));
+    }
+  }
+}
+
+TEST(Schema, KeywordsMayBeRequiredAfterADefault) {
+  const Schema s = parse_schema("f(Tensor a, int dim=0, *, Tensor(a!) out) -> Tensor(a!)");
+  EXPECT_FALSE(s.arguments[2].has_default);
+}
+
 TEST(Schema, WhatIsPrintedParsesToTheSame) {
   for (const char* text :
        {"f() -> ()", "f(Tensor?[] a, int[1]? b=None) -> (Tensor(a!), Tensor b)",
@@ -167,7 +204,8 @@ TEST(Schema, ADefaultOfAnotherTypeIsAnErrorAtTheDefault) {
     SCOPED_TRACE(argument);
     const size_t position = 2 + std::string_view(argument).find('=') + 1;
     expect_error<DispatchError>([&] { parse_schema("f(" + std::string(argument) + ") -> Tensor"); },
-                                "at position " + std::to_string(position) + ":", "a default value");
+                                "at position " + std::to_string(position) + ":",
+                                "a default of type ");
   }
 }
 

@@ -333,6 +333,10 @@ struct Fault {
 TEST(Plugin, NothingStaysOfOneThatIsMalformed) {
   const std::vector<Fault> faults = {
       {"schema", {"malformed at position 28", "expected a type", "flaot x"}},
+      {"doubled_argument", {"malformed at position 28", "not \"self\" again"}},
+      {"default_type", {"malformed at position 34", "a default of type int"}},
+      {"required_argument", {"malformed at position 28", "a default for \"y\""}},
+      {"stray_words", {"malformed at position 38", "expected the end", "please"}},
       {"no_namespace", {"operator \"second\" has no namespace", "my::second"}},
       {"kernel_type",
        {"[faulty::second] the kernel's type contradicts the schema",
