@@ -48,4 +48,5 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/LockstepConfigVersion.cm
                                  COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/LockstepConfig.cmake"
               "${PROJECT_BINARY_DIR}/LockstepConfigVersion.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/source_location_shim.h"
         DESTINATION "${package_dir}")

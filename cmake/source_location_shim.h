@@ -1,5 +1,5 @@
-// Included by `./dev lint` in front of each file that clang only checks: std::source_location for
-// clang before 16, which lacks the builtin that libstdc++ makes it of.
+// std::source_location for clang 14, which lacks the builtin that libstdc++ makes it of. Included
+// before each file of a user's project (LockstepConfig.cmake), and of those that clang only checks.
 
 #pragma once
 
