@@ -76,8 +76,8 @@ TEST(BlockCodes, ZerosStayZerosAndWhatIsNotFiniteIsNan) {
 }
 
 TEST(BlockCodes, AnotherNumberOfValuesIsRefused) {
-  expect_error<ShapeError>([] { (void)encode_blocks(zeros({100}, DType::kF32), 8); }, "[encode_blocks]",
-                           "got 100");
+  expect_error<ShapeError>([] { (void)encode_blocks(zeros({100}, DType::kF32), 8); },
+                           "[encode_blocks]", "got 100");
 }
 
 }  // namespace
