@@ -171,7 +171,8 @@ TEST_F(AllocatorRecord, StacksOfLargeBlocksAreKeptOnRequest) {
   allocator.set_options(options);
   const std::vector<Block> blocks = {get(kMiB), get(kMiB + 1)};
   std::vector<bool> stacks;
-  for (const BlockInfo& block : allocator.snapshot().segments.at(0).blocks) {
+  const MemorySnapshot with_stacks = allocator.snapshot();
+  for (const BlockInfo& block : with_stacks.segments.at(0).blocks) {
     if (block.state == BlockInfo::State::kActiveAllocated) {
       stacks.push_back(!block.context.stack.empty());
     }
@@ -180,7 +181,8 @@ TEST_F(AllocatorRecord, StacksOfLargeBlocksAreKeptOnRequest) {
   allocator.free(blocks[1]);
   allocator.set_options({});
   get(kMiB + 1);  // the same place
-  for (const BlockInfo& block : allocator.snapshot().segments.at(0).blocks) {
+  const MemorySnapshot without = allocator.snapshot();
+  for (const BlockInfo& block : without.segments.at(0).blocks) {
     EXPECT_TRUE(block.context.stack.empty());
   }
 }
