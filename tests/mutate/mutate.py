@@ -150,12 +150,25 @@ def with_lines_kept(before, after):
     return after if at >= len(old) else "".join([*new[:at], new[at].rstrip("\n") + " ", *new[at + 1:]])
 
 
+# Parts of the code of which an error can change nothing that a test may ask for. The arguments of min and
+# max give the same number in either order, unless one is NaN, which code must not leave to their order.
+EXTREME = re.compile(r"\b(std::(?:min|max)(?:<[\w:]+>)?)\(([^(),{}]+),([^(),{}]+)\)")
+
+
+def meaning(text):
+    """The text without what no test can notice: comments, #include lines, spaces, static_assert, the order of
+    the arguments of std::min and std::max, and the length of a sleep."""
+    text = re.sub(r"//.*|/\*.*?\*/", "", text)
+    text = re.sub(r"\bstatic_assert\(.*?\);", "", text, flags=re.S)
+    lines = [re.sub(r"\s+", "", line) for line in text.splitlines()]
+    text = "\n".join(line for line in lines if line and not line.startswith("#include"))
+    text = EXTREME.sub(lambda found: f"{found[1]}({','.join(sorted(found.groups()[1:]))})", text)
+    return re.sub(r"\bsleep_for\(std::chrono::\w+\([^;]*?\)\);", "sleep_for();", text)
+
+
 def changes_code(before, after):
-    """Whether the texts differ in more than comments, #include lines and spaces."""
-    def code(text):
-        lines = [re.sub(r"\s+", "", re.sub(r"//.*|/\*.*?\*/", "", line)) for line in text.splitlines()]
-        return [line for line in lines if line and not line.startswith("#include")]
-    return code(before) != code(after)
+    """Whether the texts differ in more than `meaning` leaves out."""
+    return meaning(before) != meaning(after)
 
 
 def mutants_of(name, text, folder):
