@@ -11,7 +11,7 @@ inline bool is_grad_enabled() noexcept { return !detail::thread_keys.excluded.ha
 /// While alive, recording is on or off on this thread. Guards nest like scopes.
 class SetGradEnabled {
  public:
-  explicit SetGradEnabled(bool enabled) noexcept
+  [[nodiscard]] explicit SetGradEnabled(bool enabled) noexcept
       : excluded_(detail::thread_keys.excluded,
                   enabled ? detail::thread_keys.excluded - Key::kAutograd
                           : detail::thread_keys.excluded | Key::kAutograd) {}

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograd/node.h"
+#include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 #include "core/base/scoped_value.h"
 #include "core/dispatch/thread_state.h"

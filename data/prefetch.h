@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 #include "data/token_source.h"
 

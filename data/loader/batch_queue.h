@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 #include "core/tensor/event.h"
 #include "data/loader/data_loader.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "core/tensor/event.h"

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "core/tensor/stream.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "dist/rendezvous/job_control.h"

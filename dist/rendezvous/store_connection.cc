@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "dist/rendezvous/connection.h"

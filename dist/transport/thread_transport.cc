@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 
 namespace lockstep::dist {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <thread>
 
+#include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 
 namespace worker {

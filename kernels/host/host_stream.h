@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "core/base/call_stack.h"
+#include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 #include "core/base/ref.h"
 #include "core/base/spin_lock.h"

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <set>
 
+#include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 
 namespace lockstep::host {
