@@ -32,7 +32,7 @@ install(EXPORT LockstepTargets NAMESPACE Lockstep:: DESTINATION "${package_dir}"
 install(FILES "${PROJECT_SOURCE_DIR}/include/lockstep/lockstep.h"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/lockstep")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/headers.txt")
-file(STRINGS "${PROJECT_SOURCE_DIR}/include/headers.txt" headers REGEX "\\.(h|cuh)$")
+file(STRINGS "${PROJECT_SOURCE_DIR}/include/headers.txt" headers REGEX "\\.(h|cuh|inc)$")
 list(FILTER headers EXCLUDE REGEX "^#")
 foreach(header IN LISTS headers)
   get_filename_component(folder "${header}" DIRECTORY)

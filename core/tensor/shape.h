@@ -1,7 +1,9 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +27,29 @@ class IntList : public std::span<const int64_t> {
   IntList(const Dims& d LS_LIFETIME_BOUND) : span(d.data(), d.size()) {}
   IntList(const std::vector<int64_t>& v LS_LIFETIME_BOUND) : span(v.data(), v.size()) {}
   IntList(std::initializer_list<int64_t> l LS_LIFETIME_BOUND) : span(l.begin(), l.size()) {}
+};
+
+/// The type of an `int[]?` parameter: nothing, a list, or one number for a list of one. Borrowed,
+/// as IntList is.
+class OptionalIntList {
+ public:
+  OptionalIntList(std::nullopt_t = std::nullopt) noexcept {}
+  OptionalIntList(IntList list) noexcept : list_(list) {}
+  OptionalIntList(const Dims& d LS_LIFETIME_BOUND) : list_(d) {}
+  OptionalIntList(const std::vector<int64_t>& v LS_LIFETIME_BOUND) : list_(v) {}
+  OptionalIntList(std::initializer_list<int64_t> l LS_LIFETIME_BOUND) : list_(l) {}
+  OptionalIntList(const std::optional<IntList>& list) noexcept : list_(list) {}
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) OptionalIntList(T one) : one_(static_cast<int64_t>(one)) {}
+
+  /// Valid while this lives, and what it was made from.
+  operator std::optional<IntList>() const noexcept LS_LIFETIME_BOUND {
+    return one_ ? IntList(&*one_, 1) : list_;
+  }
+
+ private:
+  std::optional<IntList> list_;
+  std::optional<int64_t> one_;
 };
 
 /// A borrowed list of numbers, the type of every `float[]` argument.

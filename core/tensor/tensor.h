@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/base/lifetime_bound.h"
@@ -19,6 +20,9 @@ namespace lockstep {
 
 class Tensor;
 class TensorIndex;
+class TensorList;
+class OptionalTensorList;
+class Generator;
 class Node;
 class HookHandle;
 struct TensorImpl;
@@ -87,6 +91,25 @@ struct TensorImpl : RefCounted, Pooled<TensorImpl> {
   uint32_t version() const noexcept { return storage->version() + version_offset; }
   /// Recomputes `numel` and `contiguous` after sizes or strides changed.
   void refresh();
+};
+
+/// The type of a `Tensor?` argument: a borrowed tensor or nothing. The tensor must outlive the
+/// call.
+class OptionalTensor {
+ public:
+  OptionalTensor() noexcept = default;
+  OptionalTensor(std::nullopt_t) noexcept {}
+  inline OptionalTensor(const Tensor& tensor LS_LIFETIME_BOUND) noexcept;
+
+  bool has_value() const noexcept { return tensor_ != nullptr; }
+  explicit operator bool() const noexcept { return has_value(); }
+  const Tensor& operator*() const noexcept { return *tensor_; }
+  const Tensor* operator->() const noexcept { return tensor_; }
+  /// The tensor, or an undefined one.
+  inline Tensor value_or_undefined() const;
+
+ private:
+  const Tensor* tensor_ = nullptr;
 };
 
 /// An n-dimensional array: a reference to a TensorImpl. Copies share elements and metadata, so a
@@ -183,47 +206,22 @@ class [[nodiscard]] Tensor {
   void backward(const Tensor& gradient = {}, bool retain_graph = false,
                 bool create_graph = false) const;
 
-  // Operators as methods; each is documented and defined in its block under core/ops/.
-  Tensor add(const Tensor& other, const Scalar& alpha = 1) const;
-  Tensor sub(const Tensor& other, const Scalar& alpha = 1) const;
-  Tensor mul(const Tensor& other) const;
-  Tensor div(const Tensor& other) const;
-  const Tensor& add_(const Tensor& other, const Scalar& alpha = 1) const;
-  const Tensor& sub_(const Tensor& other, const Scalar& alpha = 1) const;
-  const Tensor& mul_(const Tensor& other) const;
-  const Tensor& div_(const Tensor& other) const;
-  Tensor neg() const;
-  Tensor exp() const;
-  Tensor log() const;
-  Tensor sqrt() const;
-  Tensor tanh() const;
-  Tensor relu() const;
-  Tensor matmul(const Tensor& other) const;
-  Tensor mm(const Tensor& mat2) const;
-  Tensor sum() const;
-  Tensor sum(IntList dims, bool keepdim = false) const;
-  Tensor mean() const;
-  Tensor mean(IntList dims, bool keepdim = false) const;
-  Tensor argmax(std::optional<int64_t> dim = std::nullopt, bool keepdim = false) const;
-  Tensor view(IntList sizes) const;
-  Tensor view(DType dtype) const;
-  Tensor reshape(IntList sizes) const;
-  Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
-  Tensor permute(IntList dims) const;
-  Tensor transpose(int64_t dim0, int64_t dim1) const;
-  Tensor t() const;
-  Tensor expand(IntList sizes) const;
-  Tensor select(int64_t dim, int64_t index) const;
-  Tensor slice(int64_t dim, std::optional<int64_t> start = std::nullopt,
-               std::optional<int64_t> end = std::nullopt, int64_t step = 1) const;
-  std::vector<Tensor> split(int64_t split_size, int64_t dim = 0) const;
-  Tensor unsqueeze(int64_t dim) const;
-  Tensor squeeze(int64_t dim) const;
-  Tensor as_strided(IntList sizes, IntList strides,
-                    std::optional<int64_t> storage_offset = std::nullopt) const;
+  // Operators as methods: what each does is said in the headers under core/ops/. Written from the
+  // operators' declarations are those of every operator whose first argument is `Tensor self`.
+#include "core/tensor/methods/conv.inc"
+#include "core/tensor/methods/factory.inc"
+#include "core/tensor/methods/image.inc"
+#include "core/tensor/methods/index.inc"
+#include "core/tensor/methods/linalg.inc"
+#include "core/tensor/methods/loss.inc"
+#include "core/tensor/methods/matmul.inc"
+#include "core/tensor/methods/pointwise.inc"
+#include "core/tensor/methods/random.inc"
+#include "core/tensor/methods/reduce.inc"
+#include "core/tensor/methods/sort.inc"
+#include "core/tensor/methods/view.inc"
   Tensor contiguous() const;
-  Tensor clone() const;
-  Tensor detach() const;
+  const Tensor& copy_(const Tensor& source) const;
   /// The elements as `dtype`, on `device`: self if it is both already, unless `copy`. A
   /// `non_blocking` copy between pinned memory and a device is only queued on the current stream.
   Tensor to(DType dtype, bool non_blocking = false, bool copy = false) const;
@@ -239,9 +237,6 @@ class [[nodiscard]] Tensor {
   const Tensor& index_put_(std::initializer_list<TensorIndex> indices, const Scalar& value) const;
   const Tensor& index_put_(std::span<const TensorIndex> indices, const Tensor& values) const;
 
-  const Tensor& copy_(const Tensor& source) const;
-  const Tensor& fill_(const Scalar& value) const;
-  const Tensor& zero_() const;
   const Tensor& resize_(IntList sizes,
                         std::optional<MemoryFormat> memory_format = std::nullopt) const;
   const Tensor& set_() const;
@@ -275,6 +270,12 @@ class [[nodiscard]] Tensor {
   Ref<TensorImpl> impl_;
 };
 
+OptionalTensor::OptionalTensor(const Tensor& tensor) noexcept
+    : tensor_(tensor.defined() ? &tensor : nullptr) {}
+Tensor OptionalTensor::value_or_undefined() const {
+  return tensor_ != nullptr ? *tensor_ : Tensor();
+}
+
 /// A borrowed list of tensors, the type of every `Tensor[]` argument. What is named and kept is a
 /// std::vector<Tensor>.
 class TensorList : public std::span<const Tensor> {
@@ -294,26 +295,6 @@ class MutableTensorList : public TensorList {
 class OptionalTensorList : public TensorList {
  public:
   using TensorList::TensorList;
-};
-
-/// The type of a `Tensor?` argument: a borrowed tensor or nothing. The tensor must outlive the
-/// call.
-class OptionalTensor {
- public:
-  OptionalTensor() noexcept = default;
-  OptionalTensor(std::nullopt_t) noexcept {}
-  OptionalTensor(const Tensor& tensor LS_LIFETIME_BOUND) noexcept
-      : tensor_(tensor.defined() ? &tensor : nullptr) {}
-
-  bool has_value() const noexcept { return tensor_ != nullptr; }
-  explicit operator bool() const noexcept { return has_value(); }
-  const Tensor& operator*() const noexcept { return *tensor_; }
-  const Tensor* operator->() const noexcept { return tensor_; }
-  /// The tensor, or an undefined one.
-  Tensor value_or_undefined() const { return tensor_ != nullptr ? *tensor_ : Tensor(); }
-
- private:
-  const Tensor* tensor_ = nullptr;
 };
 
 /// Makes an uninitialised contiguous tensor without the dispatcher: for kernels and shape rules.

@@ -64,9 +64,9 @@ std::vector<std::string> wrong_quotes(const std::vector<Step>& steps, const Read
 }
 
 bool is_library(const std::string& path) {
-  static const std::set<std::string> layers = {"core",     "kernels", "autograd", "dist",
-                                               "nn",       "data",    "configs",  "train",
-                                               "launcher", "profile"};
+  static const std::set<std::string> layers = {"core",  "kernels",  "autograd", "compile",
+                                               "dist",  "nn",       "data",     "configs",
+                                               "train", "launcher", "profile"};
   return layers.contains(top_folder(path));
 }
 
@@ -95,6 +95,10 @@ TEST(AddingAnOperator, NoOtherFileOfTheLibraryNamesTheOperator) {
   }
   std::set<std::string> found;
   for (const SourceFile& file : read_source_tree(LOCKSTEP_SOURCE_DIR)) {
+    // These are written from the operators' declarations.
+    if (file.path.starts_with("core/ops/forms/") || file.path.starts_with("core/tensor/methods/")) {
+      continue;
+    }
     if (!is_library(file.path)) continue;
     if (std::regex_search(repository_text(file.path), name)) found.insert(file.path);
   }

@@ -21,10 +21,11 @@ using ::testing::IsEmpty;
 
 /// Whether the rules hold for a file. Tests may use the standard's locks.
 bool has_annotated_locks(const std::string& path) {
-  static const std::set<std::string> layers = {"core",     "kernels", "autograd", "dist",
-                                               "nn",       "data",    "configs",  "train",
-                                               "launcher", "profile"};
-  const bool wraps = path == "core/base/mutex.h" || path == "core/base/shared_mutex.h";
+  static const std::set<std::string> layers = {"core",  "kernels",  "autograd", "compile",
+                                               "dist",  "nn",       "data",     "configs",
+                                               "train", "launcher", "profile"};
+  const bool wraps = path == "core/base/mutex.h" || path == "core/base/cond_var.h" ||
+                     path == "core/base/shared_mutex.h";
   return !wraps && (layers.contains(top_folder(path)) || path.starts_with("examples/"));
 }
 

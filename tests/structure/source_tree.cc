@@ -46,14 +46,14 @@ SourceFile parse_source(std::string path, const std::string& text) {
 std::vector<SourceFile> read_source_tree(const std::string& root) {
   std::vector<SourceFile> files;
   for (const char* folder :
-       {"autograd", "benchmarks", "configs", "core", "data", "dist", "examples", "include",
-        "kernels", "launcher", "nn", "optim", "profile", "tests", "train"}) {
+       {"autograd", "benchmarks", "compile", "configs", "core", "data", "dist", "examples",
+        "include", "kernels", "launcher", "nn", "optim", "profile", "tests", "train"}) {
     const fs::path start = fs::path(root) / folder;
     if (!fs::exists(start)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(start)) {
       const std::string extension = entry.path().extension().string();
       if (extension != ".h" && extension != ".cc" && extension != ".cu" && extension != ".cuh" &&
-          extension != ".proto") {
+          extension != ".inc" && extension != ".proto") {
         continue;
       }
       std::ifstream in(entry.path(), std::ios::binary);

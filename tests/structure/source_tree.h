@@ -30,7 +30,7 @@ bool is_header(const std::string& path);
 /// Parses one file's text.
 SourceFile parse_source(std::string path, const std::string& text);
 
-/// Every C++, CUDA and .proto file in the source folders under `root`, sorted by path.
+/// Every C++, CUDA, .inc and .proto file in the source folders under `root`, sorted by path.
 std::vector<SourceFile> read_source_tree(const std::string& root);
 
 /// The text of a file, by its path from the repository root; empty if it cannot be read.

@@ -137,7 +137,6 @@ const Tensor& clone_indices_out(std::string_view op, const Tensor& out, const Te
            op, to_string(indices.dtype()), to_string(out.dtype()));
   return clone_out(out, indices);
 }
-Tensor Tensor::clone() const { return op_clone(*this, std::nullopt); }
 
 LS_OP(contiguous, Tensor(const Tensor&, MemoryFormat),
       "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)")
@@ -242,7 +241,6 @@ LS_OP(fill_tensor_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&
       check_number("fill", value);
       return op_copy.out(self, value, false, out);
     });
-const Tensor& Tensor::fill_(const Scalar& value) const { return op_fill.in_place(*this, value); }
 
 LS_OP(zero, Tensor(const Tensor&), "zero(Tensor self) -> Tensor")
     .doc("A tensor with self's shape, strides and dtype and every element 0.")
@@ -254,6 +252,5 @@ LS_OP(zero, Tensor(const Tensor&), "zero(Tensor self) -> Tensor")
       return ctx.gradients([&] { return zeros_like(grad); });
     });
 const Tensor& zero_(const Tensor& self) { return op_zero.in_place(self); }
-const Tensor& Tensor::zero_() const { return op_zero.in_place(*this); }
 
 }  // namespace lockstep

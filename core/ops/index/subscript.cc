@@ -1,5 +1,6 @@
 #include "core/ops/index/subscript.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "core/base/check.h"

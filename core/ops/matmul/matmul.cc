@@ -221,7 +221,6 @@ Tensor mm(const Tensor& self, const Tensor& mat2) { return op_mm(self, mat2); }
 const Tensor& mm_out(const Tensor& out, const Tensor& self, const Tensor& mat2) {
   return op_mm.out(self, mat2, out);
 }
-Tensor Tensor::mm(const Tensor& mat2) const { return lockstep::mm(*this, mat2); }
 
 LS_OP(addmm, Tensor(const Tensor&, const Tensor&, const Tensor&, Scalar, Scalar),
       "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
@@ -383,7 +382,6 @@ LS_OP(matmul, Tensor(const Tensor&, const Tensor&), "matmul(Tensor self, Tensor 
     .autocast(Autocast::kLowerPrecision)
     .composite(matmul_body);
 Tensor matmul(const Tensor& self, const Tensor& other) { return op_matmul(self, other); }
-Tensor Tensor::matmul(const Tensor& other) const { return lockstep::matmul(*this, other); }
 
 LS_OP(matmul_out, const Tensor&(const Tensor&, const Tensor&, const Tensor&),
       "matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)")

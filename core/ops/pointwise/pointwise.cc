@@ -88,12 +88,6 @@ const Tensor& add_out(const Tensor& out, const Tensor& self, const Tensor& other
                       const Scalar& alpha) {
   return op_add.out(self, other, alpha, out);
 }
-Tensor Tensor::add(const Tensor& other, const Scalar& alpha) const {
-  return op_add(*this, other, alpha);
-}
-const Tensor& Tensor::add_(const Tensor& other, const Scalar& alpha) const {
-  return op_add.in_place(*this, other, alpha);
-}
 
 LS_OP(add_number, Tensor(const Tensor&, Scalar, Scalar),
       "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
@@ -134,12 +128,6 @@ const Tensor& sub_out(const Tensor& out, const Tensor& self, const Tensor& other
                       const Scalar& alpha) {
   return op_sub.out(self, other, alpha, out);
 }
-Tensor Tensor::sub(const Tensor& other, const Scalar& alpha) const {
-  return op_sub(*this, other, alpha);
-}
-const Tensor& Tensor::sub_(const Tensor& other, const Scalar& alpha) const {
-  return op_sub.in_place(*this, other, alpha);
-}
 
 LS_OP(sub_number, Tensor(const Tensor&, Scalar, Scalar),
       "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
@@ -174,8 +162,6 @@ const Tensor& mul_(const Tensor& self, const Tensor& other) { return op_mul.in_p
 const Tensor& mul_out(const Tensor& out, const Tensor& self, const Tensor& other) {
   return op_mul.out(self, other, out);
 }
-Tensor Tensor::mul(const Tensor& other) const { return op_mul(*this, other); }
-const Tensor& Tensor::mul_(const Tensor& other) const { return op_mul.in_place(*this, other); }
 
 LS_OP(mul_number, Tensor(const Tensor&, Scalar), "mul.Scalar(Tensor self, Scalar other) -> Tensor")
     .doc("self times a number.")
@@ -211,8 +197,6 @@ const Tensor& div_(const Tensor& self, const Tensor& other) { return op_div.in_p
 const Tensor& div_out(const Tensor& out, const Tensor& self, const Tensor& other) {
   return op_div.out(self, other, out);
 }
-Tensor Tensor::div(const Tensor& other) const { return op_div(*this, other); }
-const Tensor& Tensor::div_(const Tensor& other) const { return op_div.in_place(*this, other); }
 
 LS_OP(div_number, Tensor(const Tensor&, Scalar), "div.Scalar(Tensor self, Scalar other) -> Tensor")
     .doc("self divided by a number.")

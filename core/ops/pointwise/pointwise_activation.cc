@@ -107,7 +107,6 @@ LS_OP(tanh, Tensor(const Tensor&), "tanh(Tensor self) -> Tensor")
       return ctx.gradients([&] { return tanh_backward(grad, ctx.saved(0)); });
     });
 Tensor tanh(const Tensor& self) { return op_tanh(self); }
-Tensor Tensor::tanh() const { return op_tanh(*this); }
 
 LS_OP(sigmoid, Tensor(const Tensor&), "sigmoid(Tensor self) -> Tensor")
     .doc("1 / (1 + exp(-self)).")
@@ -133,7 +132,6 @@ LS_OP(relu, Tensor(const Tensor&), "relu(Tensor self) -> Tensor")
     });
 Tensor relu(const Tensor& self) { return op_relu(self); }
 const Tensor& relu_(const Tensor& self) { return op_relu.in_place(self); }
-Tensor Tensor::relu() const { return op_relu(*this); }
 
 LS_OP(gelu, Tensor(const Tensor&, std::string_view),
       "gelu(Tensor self, *, str approximate=\"none\") -> Tensor")

@@ -45,7 +45,6 @@ LS_OP(neg, Tensor(const Tensor&), "neg(Tensor self) -> Tensor")
       return ctx.gradients([&] { return neg(grad); });
     });
 Tensor neg(const Tensor& self) { return op_neg(self); }
-Tensor Tensor::neg() const { return op_neg(*this); }
 
 LS_OP(abs, Tensor(const Tensor&), "abs(Tensor self) -> Tensor")
     .doc("|self|.")
@@ -94,7 +93,6 @@ LS_OP(exp, Tensor(const Tensor&), "exp(Tensor self) -> Tensor")
       return ctx.gradients([&] { return mul(grad, ctx.saved(0)); });
     });
 Tensor exp(const Tensor& self) { return op_exp(self); }
-Tensor Tensor::exp() const { return op_exp(*this); }
 
 LS_OP(log, Tensor(const Tensor&), "log(Tensor self) -> Tensor")
     .doc("Natural logarithm.")
@@ -108,7 +106,6 @@ LS_OP(log, Tensor(const Tensor&), "log(Tensor self) -> Tensor")
       return ctx.gradients([&] { return div(grad, ctx.saved(0)); });
     });
 Tensor log(const Tensor& self) { return op_log(self); }
-Tensor Tensor::log() const { return op_log(*this); }
 
 LS_OP(sqrt, Tensor(const Tensor&), "sqrt(Tensor self) -> Tensor")
     .doc("Square root.")
@@ -121,7 +118,6 @@ LS_OP(sqrt, Tensor(const Tensor&), "sqrt(Tensor self) -> Tensor")
       return ctx.gradients([&] { return div(grad, mul(ctx.saved(0), 2)); });
     });
 Tensor sqrt(const Tensor& self) { return op_sqrt(self); }
-Tensor Tensor::sqrt() const { return op_sqrt(*this); }
 
 LS_OP(rsqrt, Tensor(const Tensor&), "rsqrt(Tensor self) -> Tensor")
     .doc("1 / sqrt(self).")

@@ -143,7 +143,6 @@ LS_OP(sum, Tensor(const Tensor&, std::optional<DType>),
       return ctx.gradients([&] { return spread(ctx, grad, {}, false); });
     });
 Tensor sum(const Tensor& self) { return op_sum(self, std::nullopt); }
-Tensor Tensor::sum() const { return lockstep::sum(*this); }
 
 LS_OP(sum_dims, Tensor(const Tensor&, std::optional<IntList>, bool, std::optional<DType>),
       "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) "
@@ -160,7 +159,6 @@ LS_OP(sum_dims, Tensor(const Tensor&, std::optional<IntList>, bool, std::optiona
 Tensor sum(const Tensor& self, IntList dims, bool keepdim, std::optional<DType> dtype) {
   return op_sum_dims(self, dims, keepdim, dtype);
 }
-Tensor Tensor::sum(IntList dims, bool keepdim) const { return lockstep::sum(*this, dims, keepdim); }
 
 LS_OP(mean, Tensor(const Tensor&, std::optional<DType>),
       "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor")
@@ -173,7 +171,6 @@ LS_OP(mean, Tensor(const Tensor&, std::optional<DType>),
           [&] { return spread(ctx, grad / reduced_count(ctx.sizes(0), {}), {}, false); });
     });
 Tensor mean(const Tensor& self) { return op_mean(self, std::nullopt); }
-Tensor Tensor::mean() const { return lockstep::mean(*this); }
 
 LS_OP(mean_dims, Tensor(const Tensor&, std::optional<IntList>, bool, std::optional<DType>),
       "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
@@ -189,9 +186,6 @@ LS_OP(mean_dims, Tensor(const Tensor&, std::optional<IntList>, bool, std::option
     });
 Tensor mean(const Tensor& self, IntList dims, bool keepdim, std::optional<DType> dtype) {
   return op_mean_dims(self, dims, keepdim, dtype);
-}
-Tensor Tensor::mean(IntList dims, bool keepdim) const {
-  return lockstep::mean(*this, dims, keepdim);
 }
 
 LS_OP(sum_to_size, Tensor(const Tensor&, IntList),
@@ -309,9 +303,6 @@ LS_OP(argmax, Tensor(const Tensor&, std::optional<int64_t>, bool),
     .not_differentiable("an index is an integer");
 Tensor argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   return op_argmax(self, dim, keepdim);
-}
-Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim) const {
-  return lockstep::argmax(*this, dim, keepdim);
 }
 
 LS_OP(argmin, Tensor(const Tensor&, std::optional<int64_t>, bool),

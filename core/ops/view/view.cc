@@ -178,7 +178,6 @@ LS_OP(detach, Tensor(const Tensor&), "detach(Tensor(a) self) -> Tensor(a)")
     .batching(batching::elementwise)
     .not_differentiable("it exists to cut the graph");
 Tensor detach(const Tensor& self) { return op_detach(self); }
-Tensor Tensor::detach() const { return lockstep::detach(*this); }
 
 LS_OP(as_strided, Tensor(const Tensor&, IntList, IntList, std::optional<int64_t>),
       "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
@@ -198,10 +197,6 @@ Tensor as_strided(const Tensor& self, IntList sizes, IntList strides,
                   std::optional<int64_t> storage_offset) {
   return op_as_strided(self, sizes, strides, storage_offset);
 }
-Tensor Tensor::as_strided(IntList sizes, IntList strides,
-                          std::optional<int64_t> storage_offset) const {
-  return lockstep::as_strided(*this, sizes, strides, storage_offset);
-}
 
 LS_OP(expand, Tensor(const Tensor&, IntList, bool),
       "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)")
@@ -212,7 +207,6 @@ LS_OP(expand, Tensor(const Tensor&, IntList, bool),
       return ctx.gradients([&] { return ctx.unbroadcast(grad, 0); });
     });
 Tensor expand(const Tensor& self, IntList sizes) { return op_expand(self, sizes, false); }
-Tensor Tensor::expand(IntList sizes) const { return lockstep::expand(*this, sizes); }
 
 LS_OP(permute, Tensor(const Tensor&, IntList), "permute(Tensor(a) self, int[] dims) -> Tensor(a)")
     .doc("Reorders the dimensions: dimension i of the result is dims[i] of self.")
@@ -229,7 +223,6 @@ LS_OP(permute, Tensor(const Tensor&, IntList), "permute(Tensor(a) self, int[] di
       });
     });
 Tensor permute(const Tensor& self, IntList dims) { return op_permute(self, dims); }
-Tensor Tensor::permute(IntList dims) const { return lockstep::permute(*this, dims); }
 
 LS_OP(squeeze, Tensor(const Tensor&, int64_t), "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)")
     .doc("Drops a dimension of size 1; any other is kept.")
@@ -240,7 +233,6 @@ LS_OP(squeeze, Tensor(const Tensor&, int64_t), "squeeze.dim(Tensor(a) self, int 
       return ctx.gradients([&] { return grad.reshape(ctx.sizes(0)); });
     });
 Tensor squeeze(const Tensor& self, int64_t dim) { return op_squeeze(self, dim); }
-Tensor Tensor::squeeze(int64_t dim) const { return lockstep::squeeze(*this, dim); }
 
 LS_OP(squeeze_dims, Tensor(const Tensor&, IntList),
       "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)")
@@ -271,7 +263,6 @@ LS_OP(t, Tensor(const Tensor&), "t(Tensor(a) self) -> Tensor(a)")
       return ctx.gradients([&] { return grad.t(); });
     });
 Tensor t(const Tensor& self) { return op_t(self); }
-Tensor Tensor::t() const { return lockstep::t(*this); }
 
 LS_OP(transpose, Tensor(const Tensor&, int64_t, int64_t),
       "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
@@ -286,9 +277,6 @@ LS_OP(transpose, Tensor(const Tensor&, int64_t, int64_t),
 Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
   return op_transpose(self, dim0, dim1);
 }
-Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
-  return lockstep::transpose(*this, dim0, dim1);
-}
 
 LS_OP(unsqueeze, Tensor(const Tensor&, int64_t), "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)")
     .doc("Inserts a dimension of size 1 before `dim`.")
@@ -299,7 +287,6 @@ LS_OP(unsqueeze, Tensor(const Tensor&, int64_t), "unsqueeze(Tensor(a) self, int 
       return ctx.gradients([&] { return grad.squeeze(ctx.argument<int64_t>(1)); });
     });
 Tensor unsqueeze(const Tensor& self, int64_t dim) { return op_unsqueeze(self, dim); }
-Tensor Tensor::unsqueeze(int64_t dim) const { return lockstep::unsqueeze(*this, dim); }
 
 LS_OP(view, Tensor(const Tensor&, IntList), "view(Tensor(a) self, SymInt[] size) -> Tensor(a)")
     .doc("The same elements in another shape, without a copy; one size may be -1.")
@@ -309,7 +296,6 @@ LS_OP(view, Tensor(const Tensor&, IntList), "view(Tensor(a) self, SymInt[] size)
       return ctx.gradients([&] { return grad.reshape(ctx.sizes(0)); });
     });
 Tensor view(const Tensor& self, IntList sizes) { return op_view(self, sizes); }
-Tensor Tensor::view(IntList sizes) const { return lockstep::view(*this, sizes); }
 
 LS_OP(view_dtype, Tensor(const Tensor&, DType),
       "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)")
@@ -318,6 +304,5 @@ LS_OP(view_dtype, Tensor(const Tensor&, DType),
     .batching(batching::view_dtype)
     .not_differentiable("bytes read as another dtype have no derivative");
 Tensor view(const Tensor& self, DType dtype) { return op_view_dtype(self, dtype); }
-Tensor Tensor::view(DType dtype) const { return lockstep::view(*this, dtype); }
 
 }  // namespace lockstep

@@ -30,7 +30,6 @@ LS_OP(reshape, Tensor(const Tensor&, IntList),
       return viewable ? self.view(sizes) : self.contiguous().view(sizes);
     });
 Tensor reshape(const Tensor& self, IntList sizes) { return op_reshape(self, sizes); }
-Tensor Tensor::reshape(IntList sizes) const { return lockstep::reshape(*this, sizes); }
 
 LS_OP(flatten, Tensor(const Tensor&, int64_t, int64_t),
       "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
@@ -53,9 +52,6 @@ LS_OP(flatten, Tensor(const Tensor&, int64_t, int64_t),
     });
 Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
   return op_flatten(self, start_dim, end_dim);
-}
-Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
-  return lockstep::flatten(*this, start_dim, end_dim);
 }
 
 LS_OP(unflatten, Tensor(const Tensor&, int64_t, IntList),

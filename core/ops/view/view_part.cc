@@ -177,9 +177,6 @@ LS_OP(select, Tensor(const Tensor&, int64_t, int64_t),
 Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   return op_select(self, dim, index);
 }
-Tensor Tensor::select(int64_t dim, int64_t index) const {
-  return lockstep::select(*this, dim, index);
-}
 
 LS_OP(
     slice, Tensor(const Tensor&, int64_t, std::optional<int64_t>, std::optional<int64_t>, int64_t),
@@ -201,10 +198,6 @@ Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start,
              std::optional<int64_t> end, int64_t step) {
   return op_slice(self, dim, start, end, step);
 }
-Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
-                     int64_t step) const {
-  return lockstep::slice(*this, dim, start, end, step);
-}
 
 LS_OP(split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
       "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]")
@@ -223,9 +216,6 @@ LS_OP(split, std::vector<Tensor>(const Tensor&, int64_t, int64_t),
     });
 std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   return op_split(self, split_size, dim);
-}
-std::vector<Tensor> Tensor::split(int64_t split_size, int64_t dim) const {
-  return lockstep::split(*this, split_size, dim);
 }
 
 LS_OP(split_with_sizes, std::vector<Tensor>(const Tensor&, IntList, int64_t),
