@@ -20,6 +20,7 @@
 #include "autograd/tensor_text.h"
 #include "autograd/transforms.h"
 #include "autograd/vmap.h"
+#include "compile/compile.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/base/spans/span.h"

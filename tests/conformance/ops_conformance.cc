@@ -1,5 +1,5 @@
-// ops_conformance DIR [--op NAME] [--device DEVICE] [--double-backward] [--json]: runs recorded
-// calls of operators and compares their results.
+// ops_conformance DIR [--op NAME] [--device DEVICE] [--double-backward] [--compiled]
+// [--json]: runs recorded calls of operators and compares their results.
 
 #include <fmt/ranges.h>
 
@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
               "cpu, host:0, cuda:0, ...; meta: shapes, strides and dtypes alone");
   line.flag("--double-backward", options.double_backward,
             "Check second derivatives in float64 too");
+  line.flag("--compiled", options.compiled, "Run each call as a compiled function, too");
   line.flag("--json", json, "Print an object instead of lines");
   if (const auto status = line.parse(argc, argv)) return *status;
   try {

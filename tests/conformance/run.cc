@@ -10,6 +10,7 @@
 #include "core/dispatch/dispatcher.h"
 #include "tests/conformance/agreement.h"
 #include "tests/conformance/call_arguments.h"
+#include "tests/conformance/compiled.h"
 #include "tests/conformance/elements.h"
 #include "tests/conformance/meta_geometry.h"
 #include "tests/conformance/recorded_call.h"
@@ -139,6 +140,12 @@ Outcome outcome_in_values(const Operator& op, const Case& one, const CaseFile& f
         on_device(op.schema(), call_arguments(op.schema(), one, file), options.device);
     check_outputs(call(op, arguments), one, file);
   });
+  if (outcome.failure.empty() && options.compiled) {
+    outcome.failure = failure_in("", [&] {
+      const std::string reason = check_compiled(op, one, file, options.device);
+      if (!reason.empty()) outcome.reason = "not compiled: " + reason;
+    });
+  }
   if (!outcome.failure.empty() || one.gradients.empty()) return outcome;
   outcome.failure =
       failure_in("recorded: ", [&] { check_gradients(op, one, file, options.device); });
@@ -203,6 +210,9 @@ Report run_directory(const std::filesystem::path& directory, const RunOptions& o
            to_string(options.device), devices);
   LS_CHECK(options.device != kMeta || !options.double_backward, DeviceError,
            "[conformance] second derivatives are of values, which meta has not: use the cpu.");
+  LS_CHECK(options.device != kMeta || !options.compiled, DeviceError,
+           "[conformance] compiled functions are compared by their values, which meta has not: use "
+           "the cpu.");
   const std::map<std::string, int64_t> before = cpu_fallback_calls();
   constexpr std::string_view kPrefix = "aten::";
   std::string only = options.only;

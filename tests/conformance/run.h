@@ -37,6 +37,8 @@ struct RunOptions {
   Device device = kCPU;
   /// Also checks the second derivatives of cases with expected gradients, in float64.
   bool double_backward = false;
+  /// Also runs each call as a compiled function, which must give equal bits.
+  bool compiled = false;
 };
 
 /// Runs the cases of every `<op>.json` in `directory`. Calls each as recorded; cases with expected

@@ -64,9 +64,9 @@ const std::vector<Rule>& rules() {
 
 /// Tests may do as they like, but not the programs and readers among them.
 bool is_bound(const std::string& path) {
-  static const std::set<std::string> ours = {"core", "kernels",  "autograd", "dist",
-                                             "nn",   "optim",    "train",    "configs",
-                                             "data", "launcher", "profile"};
+  static const std::set<std::string> ours = {"core",    "kernels", "autograd", "compile",
+                                             "dist",    "nn",      "optim",    "train",
+                                             "configs", "data",    "launcher", "profile"};
   const bool program = path.starts_with("tests/conformance/") || path.starts_with("tests/parity/");
   return ours.contains(top_folder(path)) || (program && !path.ends_with("_test.cc"));
 }

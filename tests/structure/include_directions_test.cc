@@ -29,6 +29,7 @@ const Allowed& allowed_layers() {
       {"core", {}},
       {"kernels", {"core"}},
       {"autograd", {"core"}},
+      {"compile", {"core", "autograd"}},
       {"dist", {"core", "autograd"}},
       {"nn", {"core", "autograd"}},
       {"optim", {"core", "autograd", "nn"}},

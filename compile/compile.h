@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "compile/program.h"
+
+namespace lockstep {
+
+struct CompileOptions {
+  std::string name = "function";  ///< in the log
+  /// Programs kept for one function. A call that would need one more runs without: it is eager.
+  int most_programs = 8;
+  std::vector<compiler::Pass> passes = compiler::default_passes();
+};
+
+/// What became of the calls of a compiled function.
+struct CompileCounts {
+  int64_t recorded = 0;  ///< calls that made a program
+  int64_t replayed = 0;  ///< calls that ran one
+  int64_t eager = 0;     ///< calls that ran the function itself
+};
+
+/// A function of tensors that is recorded the first time it is called with tensors of certain
+/// types, and run from the record afterwards: the same operators on the same kernels, so the same
+/// bits, forward and backward. docs/compile.md says what a record holds.
+///
+/// The function must compute the same operators for the same types: what it decides by the clock,
+/// by counters of its own or by a tensor's elements is decided once, when it is recorded. Reading
+/// elements (`item`) is noticed, and the function then runs as it is. Tensors that it reads besides
+/// its arguments are kept, with the elements that they have at each call.
+///
+/// Calls of several threads may overlap where calls of the function may.
+class CompiledFunction {
+ public:
+  explicit CompiledFunction(compiler::Body body, CompileOptions options = {});
+
+  /// Throws what the function throws.
+  std::vector<Tensor> operator()(TensorList inputs) const;
+
+  CompileCounts counts() const;
+  /// Why each program behind the first was recorded, and why calls run eagerly, each once: "input 0
+  /// is float32[4, 3], not float32[2, 3]".
+  std::vector<std::string> reasons() const;
+  /// The programs so far, in the order in which they were recorded.
+  std::vector<std::shared_ptr<const compiler::Program>> programs() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// A compiled function of one tensor that returns one.
+class CompiledTensorFunction : public CompiledFunction {
+ public:
+  using CompiledFunction::CompiledFunction;
+  Tensor operator()(const Tensor& input) const {
+    return CompiledFunction::operator()(TensorList(&input, 1)).at(0);
+  }
+};
+
+/// Compiles a function of `TensorList` that returns a vector of tensors.
+template <class F>
+requires std::is_invocable_r_v<std::vector<Tensor>, F&, TensorList> CompiledFunction
+compile(F function, CompileOptions options = {}) {
+  return CompiledFunction(compiler::Body(std::move(function)), std::move(options));
+}
+/// Compiles a function of one tensor that returns one.
+template <class F>
+requires std::is_invocable_r_v<Tensor, F&, const Tensor&> CompiledTensorFunction
+compile(F function, CompileOptions options = {}) {
+  return CompiledTensorFunction(
+      [function = std::move(function)](TensorList inputs) {
+        return std::vector<Tensor>{function(inputs[0])};
+      },
+      std::move(options));
+}
+
+}  // namespace lockstep

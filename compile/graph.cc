@@ -1,0 +1,80 @@
+#include "compile/graph.h"
+
+#include <fmt/format.h>
+
+#include "core/base/check.h"
+#include "core/dispatch/call_op.h"
+
+namespace lockstep::compiler {
+
+namespace {
+
+/// A tensor argument is one value or none, a list has any number of them, all else has a constant.
+bool fits_schema(const Argument& argument, const NodeArgument& given) {
+  switch (given.kind) {
+    case NodeArgument::Kind::kConstant:
+      return (argument.type.base != BaseType::kTensor && fits(argument.type, given.constant)) ||
+             (argument.type.optional && given.constant.is_none());
+    case NodeArgument::Kind::kTensor:
+      return argument.type.base == BaseType::kTensor && !argument.type.list &&
+             given.values.size() == 1;
+    case NodeArgument::Kind::kTensors:
+      return argument.type.base == BaseType::kTensor && argument.type.list;
+  }
+  return false;
+}
+
+}  // namespace
+
+ValueType ValueType::of(const Tensor& tensor) {
+  return {tensor.dtype(), tensor.device(), to_dims(tensor.sizes()), to_dims(tensor.strides())};
+}
+
+ValueId Graph::add_value(const ValueType& type) {
+  values.push_back(type);
+  return static_cast<ValueId>(values.size()) - 1;
+}
+
+void check(const Graph& graph) {
+  const auto count = static_cast<ValueId>(graph.values.size());
+  std::vector<bool> defined(graph.values.size(), false);
+  const auto define = [&](ValueId id, const std::string& where) {
+    LS_CHECK(id >= 0 && id < count, Error, "[compile] {} defines %{}: expected one of {} values.",
+             where, id, count);
+    LS_CHECK(!defined[static_cast<size_t>(id)], Error, "[compile] {} defines %{} a second time.",
+             where, id);
+    defined[static_cast<size_t>(id)] = true;
+  };
+  const auto need = [&](ValueId id, const std::string& where) {
+    LS_CHECK(id >= 0 && id < count && defined[static_cast<size_t>(id)], Error,
+             "[compile] {} reads %{}, which is not defined before.", where, id);
+  };
+  for (const ValueId id : graph.inputs) define(id, "the list of inputs");
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    LS_CHECK(node.op != nullptr, Error, "[compile] node {} has no operator.", i);
+    const std::string where = fmt::format("node {} ({})", i, node.op->name());
+    const std::vector<Argument>& arguments = node.op->schema().arguments;
+    LS_CHECK(arguments.size() == node.arguments.size(), Error,
+             "[compile] {} has {} arguments: expected {}.", where, node.arguments.size(),
+             arguments.size());
+    for (size_t a = 0; a < arguments.size(); ++a) {
+      LS_CHECK(fits_schema(arguments[a], node.arguments[a]), Error,
+               "[compile] {}: argument {} is no {}.", where, arguments[a].name,
+               to_string(arguments[a].type));
+    }
+    each_read(node, [&](ValueId id) { need(id, where); });
+    for (const ValueId id : node.results) {
+      if (id != kAbsent) define(id, where);
+    }
+  }
+  for (const ValueId id : graph.outputs) {
+    if (id != kAbsent) need(id, "the list of outputs");
+  }
+  for (const Graph::Write& write : graph.writes) {
+    need(write.input, "a write");
+    need(write.value, "a write");
+  }
+}
+
+}  // namespace lockstep::compiler

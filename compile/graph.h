@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/dispatch/operator.h"
+
+/// Programs of operators as values: recorded once, changed by passes, run many times.
+namespace lockstep::compiler {
+
+/// Number of a value of a graph: its place in Graph::values.
+using ValueId = int32_t;
+/// An undefined tensor.
+inline constexpr ValueId kAbsent = -1;
+
+/// What is known of a tensor before the graph runs.
+struct ValueType {
+  DType dtype = DType::kF32;
+  Device device;
+  Dims sizes;
+  Dims strides;  ///< in elements
+
+  static ValueType of(const Tensor& tensor);
+  friend bool operator==(const ValueType& a, const ValueType& b) {
+    return a.dtype == b.dtype && a.device == b.device && same(a.sizes, b.sizes) &&
+           same(a.strides, b.strides);
+  }
+};
+/// "float32[2, 3]"; with strides unless they are row-major, and the device unless it is cpu.
+std::string to_string(const ValueType& type);
+
+/// One argument of a node: a tensor, a list of tensors, or a constant.
+struct NodeArgument {
+  enum class Kind : uint8_t { kConstant, kTensor, kTensors };
+  Kind kind = Kind::kConstant;
+  Value constant = {};               ///< owns what it holds; never a tensor
+  std::vector<ValueId> values = {};  ///< one for kTensor
+};
+
+/// A call of an operator. It changes no value: an argument that the operator writes is copied
+/// first, and what the copy holds afterwards is another result.
+struct Node {
+  const Operator* op = nullptr;
+  std::vector<NodeArgument> arguments;  ///< in the schema's order, every one given
+  /// The tensors that the operator returns, lists flattened, kAbsent for undefined ones and for
+  /// those that are written arguments; then one for each tensor of the written arguments.
+  std::vector<ValueId> results;
+
+  /// Whether a second call would give something else: it draws random numbers.
+  bool draws_random_numbers() const { return op->draws_random_numbers(); }
+};
+
+/// A program in static single assignment: each value is an input or the result of one node. A value
+/// type; copies are independent.
+struct Graph {
+  /// At the end of a run, the elements of `value` are copied into the tensor of `input`.
+  struct Write {
+    ValueId input = kAbsent;
+    ValueId value = kAbsent;
+  };
+
+  std::vector<ValueType> values;
+  std::vector<ValueId> inputs;
+  std::vector<Node> nodes;  ///< in an order in which they can run
+  std::vector<ValueId> outputs;
+  std::vector<Write> writes;
+
+  ValueId add_value(const ValueType& type);
+};
+
+/// Calls visit(id) for each value that the node reads, once an argument; kAbsent is left out.
+template <class Visit>
+void each_read(const Node& node, Visit&& visit) {
+  for (const NodeArgument& argument : node.arguments) {
+    for (const ValueId id : argument.values) {
+      if (id != kAbsent) visit(id);
+    }
+  }
+}
+/// The same for reads that may be changed.
+template <class Visit>
+void each_read(Node& node, Visit&& visit) {
+  for (NodeArgument& argument : node.arguments) {
+    for (ValueId& id : argument.values) {
+      if (id != kAbsent) visit(id);
+    }
+  }
+}
+
+/// Throws Error, naming the node, unless every value is defined once and before it is read,
+/// arguments fit the operator's schema, and inputs, outputs and writes name values.
+void check(const Graph& graph);
+
+/// Line by line, as `parse_graph` reads it:
+///
+///     graph(%0: float32[2, 3], %1: float32[3]) {
+///       %2: float32[2, 3] = add.Tensor(%0, %1, 1)
+///       %3: float32[2] = sum.dim_IntList(%2, [1], False, None)
+///       return %3
+///     }
+std::string to_string(const Graph& graph);
+/// Reads the text of a graph. Throws Error with the line, and what was expected there.
+Graph parse_graph(std::string_view text);
+
+}  // namespace lockstep::compiler

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compile/graph.h"
+#include "core/dispatch/autocast_state.h"
+
+namespace lockstep::compiler {
+
+/// What a recorded program depends on besides the elements of its arguments.
+struct Guard {
+  struct Input {
+    ValueType type;
+    bool defined = false;
+    bool requires_grad = false;
+    bool is_inference = false;
+    friend bool operator==(const Input&, const Input&) = default;
+  };
+  std::vector<Input> inputs;
+  bool share_memory = false;  ///< two of the inputs do
+  bool records = false;       ///< grad mode is on
+  bool inference_mode = false;
+  AutocastState autocast;
+  Device default_device;
+
+  /// Of a call with these arguments on this thread.
+  static Guard of(TensorList inputs);
+  friend bool operator==(const Guard&, const Guard&) = default;
+};
+
+/// The first difference in words: "input 1 is float32[4, 3], not float32[2, 3]"; empty if there is
+/// none.
+std::string difference(const Guard& got, const Guard& recorded);
+
+}  // namespace lockstep::compiler

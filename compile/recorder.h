@@ -1,0 +1,83 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compile/graph.h"
+#include "core/dispatch/mode.h"
+
+namespace lockstep::compiler {
+
+/// Records the operators that reach backends while it is active, as a graph without side effects:
+/// what is changed in place becomes a new value, and views of it are taken anew. The calls run as
+/// they would without it. Where something cannot be recorded, `failure()` says what; calls still
+/// run. Not thread-safe; belongs to the thread that records.
+///
+/// Tensors that the program reads and that are neither inputs nor results become inputs behind
+/// those that were announced: `inputs()`.
+class Recorder final : public DispatchMode {
+ public:
+  void call(const Operator& op, KeySet keys, Stack& stack) override;
+
+  /// Announces a tensor as the next input of the graph.
+  void add_input(const Tensor& tensor);
+  /// The value that the tensor has now, kAbsent for an undefined one.
+  ValueId value_of(const Tensor& tensor);
+  /// Whether the tensor is an input, and which.
+  std::optional<size_t> input_index(const Tensor& tensor) const;
+  /// Whether the tensor shares memory with an input that was changed, without being that input.
+  bool is_view_of_changed_input(const Tensor& tensor) const;
+  /// The changed inputs and their values now.
+  std::vector<Graph::Write> writes();
+
+  /// Nodes and values so far, without outputs and writes.
+  const Graph& graph() const { return graph_; }
+  /// The tensors of graph().inputs.
+  const std::vector<Tensor>& inputs() const { return inputs_; }
+  /// Why the program cannot be recorded, or empty.
+  const std::string& failure() const { return failure_; }
+  void fail(std::string reason);
+
+ private:
+  /// Memory that recorded tensors share.
+  struct Memory {
+    Tensor base;              ///< the first tensor seen of it
+    ValueId value = kAbsent;  ///< of base, as it is now
+    uint64_t generation = 0;  ///< grows with each change
+    bool is_input = false;
+    bool is_shared = false;         ///< two inputs lie in it
+    bool is_uninitialised = false;  ///< made by `empty`, and no operator has written it
+  };
+  /// A tensor with its value, which holds while the memory has this generation.
+  struct Known {
+    Tensor tensor;
+    Memory* memory = nullptr;
+    ValueId value = kAbsent;
+    uint64_t generation = 0;
+  };
+
+  /// The value of a tensor whose elements are read.
+  ValueId value_read(const Tensor& tensor);
+  Memory* memory_of(const Tensor& tensor) const;
+  void know(const Tensor& tensor, ValueId value);
+  /// Adds a node with one new result and returns that.
+  ValueId add_node(const Operator& op, std::vector<NodeArgument> arguments, const ValueType& type);
+  /// A known tensor of the same memory with the same geometry, whose value is up to date.
+  std::optional<ValueId> twin_of(const Tensor& tensor, const Memory& memory) const;
+  std::vector<NodeArgument> arguments_of(const Operator& op, std::span<const Value> arguments);
+  /// The tensor holds `value` now, and so do those that share its memory, where they overlap.
+  void change(const Tensor& tensor, ValueId value);
+  void record_results(Node& node, const Stack& stack);
+
+  Graph graph_;
+  std::vector<Tensor> inputs_;
+  std::unordered_map<const Storage*, std::unique_ptr<Memory>> memories_;
+  std::unordered_map<const TensorImpl*, Known> known_;
+  std::string failure_;
+};
+
+}  // namespace lockstep::compiler

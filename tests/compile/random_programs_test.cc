@@ -1,0 +1,241 @@
+// Random programs of operators, views, in-place changes and casts, compiled and as they are.
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "autograd/autograd.h"
+#include "compile/compile.h"
+#include "core/base/error.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/forms/pointwise.h"
+#include "core/ops/index/index.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
+#include "core/ops/view/stacks.h"
+#include "core/tensor/generator.h"
+
+namespace lockstep {
+namespace {
+
+/// One step: an operation on two of the tensors so far.
+struct Step {
+  int operation = 0;
+  int first = 0;
+  int second = 0;
+  int parameter = 0;
+};
+
+std::ostream& operator<<(std::ostream& out, const Step& step) {
+  return out << step.operation << "(" << step.first << ", " << step.second << ", " << step.parameter
+             << ")";
+}
+
+bool can_broadcast(const Tensor& a, const Tensor& b) {
+  const auto rank = std::min(a.dim(), b.dim());
+  for (int64_t i = 1; i <= rank; ++i) {
+    if (a.size(-i) != b.size(-i) && a.size(-i) != 1 && b.size(-i) != 1) return false;
+  }
+  return true;
+}
+
+int64_t dim_of(const Tensor& x, int parameter) { return x.dim() == 0 ? 0 : parameter % x.dim(); }
+
+constexpr int kOperations = 22;
+
+/// The tensor that the step makes or changes. Operands that do not fit are made to.
+Tensor perform(const Step& step, const Tensor& a, const Tensor& other) {
+  const int parameter = step.parameter;
+  const Tensor b = can_broadcast(a, other) && a.dim() + other.dim() < 6 ? other : other.sum();
+  const int64_t dim = dim_of(a, parameter);
+  const bool is_real = is_floating(a.dtype());
+  const Tensor real = is_real ? a : a.to(DType::kF32);
+  const bool writable = !may_self_overlap(a.sizes(), a.strides()) && is_real;
+  switch (step.operation) {
+    case 0:
+      return real.tanh();
+    case 1:
+      return a.dtype() == DType::kBool ? a.logical_not() : a.neg();
+    case 2:
+      return real.sigmoid();
+    case 3:
+      return a.add(b);
+    case 4:
+      return a.mul(b);
+    case 5:
+      return real.sub(b.to(DType::kF32), 0.5);
+    case 6:
+      return a.gt(b);
+    case 7:
+      return real.maximum(b.to(real.dtype()));
+    case 8:
+      return writable ? a.add_(parameter * 0.25) : a.to(DType::kF64);
+    case 9:
+      return writable ? a.relu_() : a.abs();
+    case 10:
+      return writable && b.dim() == 0 ? a.mul_(b.to(a.dtype())) : a.sum();
+    case 11:
+      return writable && a.dim() > 0 ? a.select(dim, 0).fill_(parameter) : a;
+    case 12:
+      return a.dim() == 2 ? a.t() : a.reshape({-1});
+    case 13:
+      return a.dim() > 0 ? a.select(dim, parameter % a.size(dim)) : a;
+    case 14:
+      return a.dim() > 0 ? a.slice(dim, a.size(dim) / 2) : a;
+    case 15:
+      return a.dim() < 3 ? a.unsqueeze(0).expand([&] {
+        Dims sizes = to_dims(a.unsqueeze(0).sizes());
+        sizes[0] = 2;
+        return sizes;
+      }())
+                         : a;
+    case 16:
+      return real.sum(a.dim() > 0 ? OptionalIntList(dim) : OptionalIntList(), parameter % 2 == 0);
+    case 17:
+      return a.dim() > 0 ? std::get<0>(real.max(dim)) : real.exp();
+    case 18:
+      return a.dim() > 0 ? softmax(real, dim) : real.mean();
+    case 19:
+      return a.to(parameter % 2 == 0 ? DType::kBF16 : DType::kF32);
+    case 20:
+      return a.dim() == 2 && is_real && a.dtype() != DType::kF16 ? a.mm(a.t()) : a.clone();
+    case 21:
+      return is_real && parameter % 3 == 0 ? dropout(a, 0.25, true) : a.to(DType::kI64).mul(3);
+  }
+  return a;
+}
+
+std::vector<Tensor> run_program(const std::vector<Step>& steps, TensorList inputs) {
+  std::vector<Tensor> tensors;
+  for (const Tensor& input : inputs) {
+    // A leaf that requires grad must not change.
+    tensors.push_back(input.requires_grad() ? input.clone() : input);
+  }
+  for (const Step& step : steps) {
+    const auto count = static_cast<int>(tensors.size());
+    const Tensor& a = tensors[static_cast<size_t>(step.first % count)];
+    const Tensor& b = tensors[static_cast<size_t>(step.second % count)];
+    if (a.numel() == 0 || a.numel() > 4096) continue;
+    try {
+      tensors.push_back(perform(step, a, b));
+    } catch (const Error&) {
+      // Refused: a dtype, or a change of a view that autograd forbids. Compiled it is, too.
+    }
+  }
+  // The last few, as copies: a view of a changed argument is not recorded.
+  std::vector<Tensor> results;
+  for (size_t i = tensors.size() > 4 ? tensors.size() - 4 : 0; i < tensors.size(); ++i) {
+    results.push_back(tensors[i].clone());
+  }
+  return results;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (a.defined() != b.defined()) return false;
+  if (!a.defined()) return true;
+  if (a.dtype() != b.dtype() || !same(a.sizes(), b.sizes()) || !same(a.strides(), b.strides())) {
+    return false;
+  }
+  const Tensor x = a.detach().contiguous();
+  const Tensor y = b.detach().contiguous();
+  return x.nbytes() == 0 || std::memcmp(x.data(), y.data(), x.nbytes()) == 0;
+}
+
+bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::ranges::equal(a, b, [](const Tensor& x, const Tensor& y) { return same_bits(x, y); });
+}
+
+/// The same bits, in whatever order they lie: eager backward may overwrite a gradient that it owns,
+/// and then keeps its layout.
+bool same_values(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::ranges::equal(a, b, [](const Tensor& x, const Tensor& y) {
+    return x.defined() == y.defined() &&
+           (!x.defined() || same_bits(x.contiguous(), y.contiguous()));
+  });
+}
+
+std::vector<Tensor> inputs_of(int seed, bool require_grad) {
+  manual_seed(static_cast<uint64_t>(seed));
+  std::vector<Tensor> inputs = {randn({3, 4}), randn({4}), randn({2, 3, 1}), randn({})};
+  for (const Tensor& input : inputs) input.set_requires_grad(require_grad);
+  return inputs;
+}
+
+rc::Gen<std::vector<Step>> any_program() {
+  const auto step =
+      rc::gen::construct<Step>(rc::gen::inRange(0, kOperations), rc::gen::inRange(0, 64),
+                               rc::gen::inRange(0, 64), rc::gen::inRange(0, 8));
+  return rc::gen::mapcat(rc::gen::inRange<size_t>(5, 40), [step](size_t length) {
+    return rc::gen::container<std::vector<Step>>(length, step);
+  });
+}
+
+/// The gradients of the results that carry one, or nothing where backward refuses.
+std::optional<std::vector<Tensor>> gradients(const std::vector<Tensor>& results,
+                                             const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> roots;
+  std::vector<Tensor> weights;
+  for (const Tensor& result : results) {
+    if (!result.requires_grad()) continue;
+    roots.push_back(result);
+    weights.push_back(ones_like(result));
+  }
+  if (roots.empty()) return std::vector<Tensor>();
+  try {
+    return grad(roots, inputs, weights, {.allow_unused = true});
+  } catch (const AutogradError&) {
+    return std::nullopt;  // a saved tensor was changed
+  }
+}
+
+void expect_equal_bits(const std::vector<Step>& steps, bool require_grad) {
+  const CompiledFunction compiled =
+      compile([&](TensorList inputs) { return run_program(steps, inputs); });
+  for (int seed = 1; seed <= 3; ++seed) {
+    const std::vector<Tensor> mine = inputs_of(seed, require_grad);
+    const std::vector<Tensor> theirs = inputs_of(seed, require_grad);
+    manual_seed(99);
+    const std::vector<Tensor> want = run_program(steps, theirs);
+    manual_seed(99);
+    const std::vector<Tensor> got = compiled(mine);
+    RC_ASSERT(same_bits(got, want));
+    RC_ASSERT(same_bits(mine, theirs));
+    if (!require_grad) continue;
+    const auto wanted = gradients(want, theirs);
+    if (wanted) RC_ASSERT(same_values(gradients(got, mine).value(), *wanted));
+  }
+  const CompileCounts counts = compiled.counts();
+  RC_TAG(counts.replayed == 2 ? "compiled" : compiled.reasons().front());
+}
+
+RC_GTEST_PROP(RandomPrograms, CompiledGivesEqualBits, ()) {
+  expect_equal_bits(*any_program(), false);
+}
+
+RC_GTEST_PROP(RandomPrograms, CompiledGivesEqualGradients, ()) {
+  expect_equal_bits(*any_program(), true);
+}
+
+TEST(RandomPrograms, MostAreRecorded) {
+  int replayed = 0;
+  for (int i = 0; i < 20; ++i) {
+    std::mt19937 random(static_cast<unsigned>(i));
+    std::vector<Step> steps;
+    for (int k = 0; k < 20; ++k) {
+      steps.push_back({static_cast<int>(random() % kOperations), static_cast<int>(random() % 64),
+                       static_cast<int>(random() % 64), static_cast<int>(random() % 8)});
+    }
+    const CompiledFunction compiled =
+        compile([&](TensorList inputs) { return run_program(steps, inputs); });
+    for (int seed = 1; seed <= 2; ++seed) (void)compiled(inputs_of(seed, false));
+    replayed += static_cast<int>(compiled.counts().replayed);
+  }
+  EXPECT_GE(replayed, 15);
+}
+
+}  // namespace
+}  // namespace lockstep
