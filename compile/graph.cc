@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "core/base/check.h"
 #include "core/dispatch/call_op.h"
 
@@ -49,6 +51,7 @@ void check(const Graph& graph) {
     LS_CHECK(id >= 0 && id < count && defined[static_cast<size_t>(id)], Error,
              "[compile] {} reads %{}, which is not defined before.", where, id);
   };
+  std::set<int32_t> closed;  // groups that ended
   for (const ValueId id : graph.inputs) define(id, "the list of inputs");
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
@@ -63,6 +66,9 @@ void check(const Graph& graph) {
                "[compile] {}: argument {} is no {}.", where, arguments[a].name,
                to_string(arguments[a].type));
     }
+    if (i > 0 && node.group != graph.nodes[i - 1].group) closed.insert(graph.nodes[i - 1].group);
+    LS_CHECK(node.group == -1 || !closed.contains(node.group), Error,
+             "[compile] {} is apart from the rest of its group {}.", where, node.group);
     each_read(node, [&](ValueId id) { need(id, where); });
     for (const ValueId id : node.results) {
       if (id != kAbsent) define(id, where);

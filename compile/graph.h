@@ -46,6 +46,8 @@ struct Node {
   /// The tensors that the operator returns, lists flattened, kAbsent for undefined ones and for
   /// those that are written arguments; then one for each tensor of the written arguments.
   std::vector<ValueId> results;
+  /// Nodes in a row with the same number run block by block (compile/fusion.h); -1 for none.
+  int32_t group = -1;
 
   /// Whether a second call would give something else: it draws random numbers.
   bool draws_random_numbers() const { return op->draws_random_numbers(); }
@@ -99,6 +101,8 @@ void check(const Graph& graph);
 ///       %3: float32[2] = sum.dim_IntList(%2, [1], False, None)
 ///       return %3
 ///     }
+///
+/// The nodes of a group stand in "fused { }".
 std::string to_string(const Graph& graph);
 /// Reads the text of a graph. Throws Error with the line, and what was expected there.
 Graph parse_graph(std::string_view text);

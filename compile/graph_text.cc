@@ -190,13 +190,22 @@ std::string to_string(const Graph& graph) {
     return fmt::format("{}", fmt::join(parts, ", "));
   };
   std::string text = fmt::format("graph({}) {{\n", joined(graph.inputs, typed));
+  int32_t group = -1;
+  const auto change_group = [&](int32_t next) {
+    if (group != next && group != -1) text += "  }\n";
+    if (group != next && next != -1) text += "  fused {\n";
+    group = next;
+  };
   for (const Node& node : graph.nodes) {
+    change_group(node.group);
     std::vector<std::string> arguments;
-    for (const NodeArgument& argument : node.arguments)
+    for (const NodeArgument& argument : node.arguments) {
       arguments.push_back(argument_text(argument));
-    text += fmt::format("  {} = {}({})\n", joined(node.results, typed), node.op->name(),
-                        fmt::join(arguments, ", "));
+    }
+    text += fmt::format("{}{} = {}({})\n", group == -1 ? "  " : "    ", joined(node.results, typed),
+                        node.op->name(), fmt::join(arguments, ", "));
   }
+  change_group(-1);
   for (const Graph::Write& write : graph.writes) {
     text += fmt::format("  write %{} into %{}\n", write.value, write.input);
   }
@@ -209,7 +218,16 @@ Graph parse_graph(std::string_view text) {
   reader.expect("graph");
   reader.list([&] { graph.inputs.push_back(read_value(reader, graph)); }, '(', ')');
   reader.expect("{");
+  int32_t group = -1;
+  int32_t groups = 0;
   while (!reader.accept("return")) {
+    if (group == -1 && reader.accept("fused")) {
+      reader.expect("{");
+      group = groups++;
+    } else if (group != -1 && reader.accept("}")) {
+      group = -1;
+      continue;
+    }
     if (reader.accept("write")) {
       const ValueId value = read_id(reader);
       reader.expect("into");
@@ -217,6 +235,7 @@ Graph parse_graph(std::string_view text) {
       continue;
     }
     Node node;
+    node.group = group;
     do {
       if (reader.accept("=")) break;  // an operator without results
       node.results.push_back(read_value(reader, graph));

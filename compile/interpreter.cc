@@ -43,9 +43,27 @@ Interpreter::Interpreter(Graph graph) : graph_(std::move(graph)) {
     keep(write.value);
     keep(write.input);
   }
+  prepare_groups(last);
   released_.resize(graph_.nodes.size());
   for (size_t id = 0; id < last.size(); ++id) {
     if (last[id] != kNever) released_[last[id]].push_back(static_cast<ValueId>(id));
+  }
+}
+
+void Interpreter::prepare_groups(const std::vector<size_t>& last_reads) {
+  const std::vector<Node>& nodes = graph_.nodes;
+  group_ends_.assign(nodes.size(), 0);
+  for (size_t first = 0; first < nodes.size();) {
+    size_t end = first + 1;
+    if (nodes[first].group != -1) {
+      while (end < nodes.size() && nodes[end].group == nodes[first].group) ++end;
+      std::vector<bool> is_read_later(last_reads.size());
+      for (size_t id = 0; id < last_reads.size(); ++id) is_read_later[id] = last_reads[id] >= end;
+      groups_.try_emplace(first, graph_, std::span(nodes).subspan(first, end - first),
+                          is_read_later);
+      group_ends_[first] = end;
+    }
+    first = end;
   }
 }
 
@@ -92,9 +110,17 @@ std::vector<Tensor> Interpreter::run(TensorList inputs) const {
   const AutocastStateGuard no_autocast({});
   std::vector<Tensor> values(graph_.values.size());
   for (size_t i = 0; i < inputs.size(); ++i) at(values, graph_.inputs[i]) = inputs[i];
-  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-    run_node(graph_.nodes[i], values);
-    for (const ValueId id : released_[i]) at(values, id) = Tensor();
+  for (size_t i = 0; i < graph_.nodes.size();) {
+    size_t end = i + 1;
+    if (group_ends_[i] != 0) {
+      groups_.at(i).run(values);
+      end = group_ends_[i];
+    } else {
+      run_node(graph_.nodes[i], values);
+    }
+    for (; i < end; ++i) {
+      for (const ValueId id : released_[i]) at(values, id) = Tensor();
+    }
   }
   for (const Graph::Write& write : graph_.writes)
     copy_(at(values, write.input), at(values, write.value));

@@ -1,6 +1,9 @@
 #pragma once
 
-#include "compile/graph.h"
+#include <map>
+#include <vector>
+
+#include "compile/block_run.h"
 
 namespace lockstep::compiler {
 
@@ -16,13 +19,21 @@ class Interpreter {
   /// throw; writes into inputs come last, so that these are then as they were.
   std::vector<Tensor> run(TensorList inputs) const;
 
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
   const Graph& graph() const { return graph_; }
 
  private:
   void run_node(const Node& node, std::vector<Tensor>& values) const;
 
+  /// Adds how the groups of the graph run.
+  void prepare_groups(const std::vector<size_t>& last_reads);
+
   Graph graph_;
   std::vector<std::vector<ValueId>> released_;  ///< by node: what nothing behind it reads
+  std::map<size_t, BlockRun> groups_;           ///< by first node
+  std::vector<size_t> group_ends_;              ///< by first node: one behind its last
 };
 
 }  // namespace lockstep::compiler

@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "compile/fusion.h"
 #include "core/base/check.h"
 
 namespace lockstep::compiler {
@@ -109,7 +110,8 @@ Graph merge_common_subexpressions(Graph graph) {
 
 std::vector<Pass> default_passes() {
   return {{"remove_dead_code", remove_dead_code},
-          {"merge_common_subexpressions", merge_common_subexpressions}};
+          {"merge_common_subexpressions", merge_common_subexpressions},
+          {"fuse_pointwise", fuse_pointwise}};
 }
 
 Graph run_passes(Graph graph, const std::vector<Pass>& passes, std::vector<std::string>* log) {

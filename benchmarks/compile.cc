@@ -1,0 +1,134 @@
+// Compiled functions beside the same functions as they are, alternately in one process: chains of
+// element-wise operators on a large tensor, and forward and backward of a small MLP.
+
+#include "compile/compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "autograd/autograd.h"
+#include "benchmarks/figures.h"
+#include "core/base/parallel.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/loss/loss.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
+#include "launcher/command_line.h"
+
+namespace lockstep {
+namespace {
+
+double microseconds(const std::function<void()>& body) {
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Medians of the bodies, each timed once a round; a call of each comes first.
+std::vector<double> alternate(int rounds, const std::vector<std::function<void()>>& bodies) {
+  std::vector<std::vector<double>> times(bodies.size());
+  for (const auto& body : bodies) body();
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < bodies.size(); ++i) times[i].push_back(microseconds(bodies[i]));
+  }
+  std::vector<double> medians;
+  for (const auto& of_one : times) medians.push_back(median(of_one));
+  return medians;
+}
+
+/// `length` operators: products and sums with numbers, the cheap functions that memory limits.
+Tensor chain(const Tensor& x, int length) {
+  Tensor y = x;
+  for (int i = 0; i < length; ++i) {
+    switch (i % 4) {
+      case 0:
+        y = mul(y, 1.5);
+        break;
+      case 1:
+        y = add(y, 0.25);
+        break;
+      case 2:
+        y = relu(y);
+        break;
+      case 3:
+        y = sub(y, x);
+        break;
+    }
+  }
+  return y;
+}
+
+void time_chains(int64_t elements, int rounds, nlohmann::ordered_json& figures) {
+  const Tensor x = randn({elements});
+  const Tensor copy = empty_like(x);
+  for (const int length : {2, 5, 10, 20}) {
+    const CompiledTensorFunction compiled =
+        compile([length](const Tensor& input) { return chain(input, length); });
+    const std::vector<double> times = alternate(
+        rounds,
+        {[&] { keep(chain(x, length)); }, [&] { keep(compiled(x)); }, [&] { copy_(copy, x); }});
+    const std::string name = fmt::format("chain{}", length);
+    figures[name + "_eager_us"] = times[0];
+    figures[name + "_compiled_us"] = times[1];
+    figures[name + "_speedup"] = times[0] / times[1];
+    figures[name + "_of_a_copy_s_speed"] = times[2] / times[1];
+  }
+}
+
+void time_mlp(int rounds, nlohmann::ordered_json& figures) {
+  const std::vector<Tensor> weights = {randn({64, 64}) * 0.1, zeros({64}), randn({64, 64}) * 0.1,
+                                       zeros({64})};
+  for (const Tensor& weight : weights) weight.set_requires_grad();
+  const Tensor input = randn({8, 64});
+  const Tensor target = randn({8, 64});
+  const auto loss = [&](const Tensor& x) {
+    return mse_loss(linear(relu(linear(x, weights[0], weights[1])), weights[2], weights[3]),
+                    target);
+  };
+  const CompiledTensorFunction compiled = compile(loss);
+  const std::vector<double> times =
+      alternate(rounds, {[&] { keep(grad({loss(input)}, weights)); },
+                         [&] { keep(grad({compiled(input)}, weights)); }});
+  figures["mlp_eager_us"] = times[0];
+  figures["mlp_compiled_us"] = times[1];
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  int64_t elements = int64_t{1} << 24;
+  int rounds = 11;
+  int threads = 0;
+  bool json = false;
+  launcher::CommandLine line("Compiled functions beside the functions themselves");
+  line.option("--elements", elements, "Of the tensor that chains work on").positive();
+  line.option("--rounds", rounds, "Times each is run").positive();
+  line.option("--threads", threads, "Threads (default: all cores)");
+  line.flag("--json", json, "Print an object instead of lines");
+  if (const auto status = line.parse(argc, argv)) return *status;
+  if (threads > 0) set_num_threads(threads);
+  manual_seed(1);
+  nlohmann::ordered_json figures;
+  time_chains(elements, rounds, figures);
+  time_mlp(200 * rounds, figures);
+  print_figures(figures, json);
+  return 0;
+}
+
+}  // namespace lockstep
+
+int main(int argc, char** argv) { return lockstep::run(argc, argv); }
