@@ -283,6 +283,8 @@ std::string Verb::help() const { return app_->help(); }
 
 std::string Verb::name() const { return app_->get_name(); }
 
+std::string Verb::text() const { return app_->get_description(); }
+
 std::vector<Verb> Verb::verbs() const {
   std::vector<Verb> found;
   for (CLI::App* verb : app_->get_subcommands([](CLI::App*) { return true; })) {
@@ -298,6 +300,8 @@ std::vector<Verb::Words> Verb::options() const {
     for (const std::string& name : option->get_lnames()) words.names.push_back("--" + name);
     for (const std::string& name : option->get_snames()) words.names.push_back("-" + name);
     words.choices = choices_of(*option);
+    words.text = option->get_description();
+    words.takes_value = option->get_items_expected_max() > 0;
     found.push_back(std::move(words));
   }
   return found;
@@ -313,8 +317,14 @@ CommandLine::CommandLine(std::unique_ptr<CLI::App> app) : Verb(*app), owned_(std
 
 CommandLine::~CommandLine() = default;
 
-void CommandLine::version(const std::string& text) const {
-  app_->set_version_flag("--version", text);
+void CommandLine::version(const std::string& text, std::function<std::string()> json) const {
+  const std::string help = "With --version: more, as a JSON object";
+  CLI::Option* const as_json = app_->add_flag("--json", help);
+  CLI::Option* const version = app_->set_version_flag(
+      "--version",
+      [text, json = std::move(json), as_json] { return as_json->count() > 0 ? json() : text; },
+      "Print the version and exit");
+  as_json->needs(version);
 }
 
 void CommandLine::before_usage_error(std::function<void()> function) {

@@ -114,11 +114,14 @@ class Verb {
 
   std::string help() const;
   std::string name() const;
+  std::string text() const;
   std::vector<Verb> verbs() const;
   /// An option's words for completion.
   struct Words {
     std::vector<std::string> names;  ///< "--output", "-o"; none for a positional argument
     std::vector<std::string> choices;
+    std::string text;  ///< its help
+    bool takes_value = false;
   };
   std::vector<Words> options() const;
 
@@ -137,8 +140,8 @@ class CommandLine : public Verb {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  /// Adds the flag --version, which prints `text`.
-  void version(const std::string& text) const;
+  /// Adds the flag --version, which prints `text`, and with the flag --json what `json` returns.
+  void version(const std::string& text, std::function<std::string()> json) const;
 
   /// Sets a function that is called before a usage error is printed.
   void before_usage_error(std::function<void()> function);

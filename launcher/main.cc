@@ -14,12 +14,14 @@
 #include "core/base/log_text.h"
 #include "dist/group/failure.h"
 #include "dist/rendezvous/rank_list.h"
+#include "launcher/build_facts.h"
 #include "launcher/command_line.h"
 #include "launcher/exit_code.h"
 #include "launcher/ranks.h"
 #include "launcher/standard_streams.h"
 #include "launcher/variables.h"
 #include "launcher/verbs.h"
+#include "launcher/version_text.h"
 
 namespace {
 
@@ -80,7 +82,7 @@ int main(int argc, char** argv) {
                   "lockstep");
   app.requires_verb();
   app.before_usage_error(let_rank_0_report);
-  app.version(LOCKSTEP_VERSION);
+  app.version(LOCKSTEP_VERSION, [] { return version_json(build_facts()); });
   add_train(app, {argv, argv + argc});
   // `launch` takes mpirun's options, which CommandLine cannot parse.
   const bool launches = argc > 1 && std::string_view(argv[1]) == "launch";

@@ -248,7 +248,7 @@ TEST(CommandLine, AVerbMayEndTheProgramOrRefuseAnArgument) {
 
 TEST(CommandLine, HelpAndVersionEndTheProgramWell) {
   CommandLine line("What it is for.", "name");
-  line.version("1.2.3");
+  line.version("1.2.3", [] { return "{}"; });
   int rounds = 9;
   line.option("--rounds", rounds, "How many").shows_default().between(1, 10);
   line.footer("The end.");
@@ -261,6 +261,9 @@ TEST(CommandLine, HelpAndVersionEndTheProgramWell) {
   const Parsed version = parse(line, {"--version"});
   EXPECT_EQ(version.status, kSuccess);
   EXPECT_EQ(version.output, "1.2.3\n");
+  EXPECT_EQ(parse(line, {"--version", "--json"}).output, "{}\n");
+  EXPECT_EQ(parse(line, {"--json", "--version"}).output, "{}\n");
+  EXPECT_EQ(parse(line, {"--json"}).status, kUsage);
 }
 
 TEST(CommandLine, WhatWasAddedIsListedForCompletion) {

@@ -1,4 +1,4 @@
-// The bash completion, called in the way bash calls it.
+// The completions, called in the way shells call them.
 
 #include "tests/launcher/program.h"
 
@@ -20,6 +20,40 @@ printf '%s\n' "${{COMPREPLY[@]}}"
 )",
                                              line));
     const Result result = shell(fmt::format("bash ask.sh '{}/lockstep'", LOCKSTEP_BIN_DIR));
+    EXPECT_EQ(result.errors, "");
+    return result.output;
+  }
+
+  bool has_shell(const std::string& name) const { return shell(name + " -c true").status == 0; }
+
+  /// What the zsh function offers for `words`, zsh's array, of which the last is being typed: lines
+  /// "name:help", "file" for file names. zsh's own functions, which work only while it completes,
+  /// are replaced by ones that print.
+  std::string offered_by_zsh(const std::string& words) const {
+    put_file(folder_ / "ask.zsh", fmt::format(R"(
+compdef() {{ }}
+compset() {{ PREFIX=${{PREFIX#*=}} }}
+compadd() {{ local -a found=(${{@:#-*}}); (( ! $#found )) || print -l -- $found }}
+_describe() {{ print -l -- ${{(P)@[-1]}} }}
+_files() {{ print file }}
+source <(lockstep completion zsh)
+words=({})
+CURRENT=$#words
+PREFIX=$words[-1]
+_lockstep
+)",
+                                              words));
+    const Result result = shell(fmt::format("PATH='{}':$PATH zsh -f ask.zsh", LOCKSTEP_BIN_DIR));
+    EXPECT_EQ(result.errors, "");
+    return result.output;
+  }
+
+  /// Lines "name<tab>help".
+  std::string offered_by_fish(const std::string& line) const {
+    const Result result =
+        shell(fmt::format("HOME=$PWD PATH='{}':$PATH fish -N -c \"lockstep completion fish | "
+                          "source; complete -C '{}'\"",
+                          LOCKSTEP_BIN_DIR, line));
     EXPECT_EQ(result.errors, "");
     return result.output;
   }
@@ -60,6 +94,29 @@ TEST_F(Completion, OffersConfigPathsAndValues) {
 }
 
 TEST_F(Completion, LeavesFilesToBash) { EXPECT_EQ(offered("lockstep compare ru"), "\n"); }
+
+TEST_F(Completion, ZshOffersVerbsOptionsPathsAndFiles) {
+  if (!has_shell("zsh")) GTEST_SKIP() << "zsh is not installed";
+  EXPECT_TRUE(says(offered_by_zsh("lockstep ''"), "compare:"));
+  EXPECT_TRUE(says(offered_by_zsh("lockstep config ''"), "print:"));
+  EXPECT_TRUE(says(offered_by_zsh("lockstep plot --l"), "--log-x:"));
+  EXPECT_FALSE(says(offered_by_zsh("lockstep compare --l"), "--log-x:"));
+  EXPECT_EQ(offered_by_zsh("lockstep compare ''"), "file\n");
+  EXPECT_EQ(offered_by_zsh("lockstep train a --set schedule.kind=COS"), "schedule.kind=COSINE\n");
+  EXPECT_EQ(offered_by_zsh("lockstep train a --set=schedule.w"), "schedule.warmup_steps=\n");
+  EXPECT_TRUE(says(offered_by_zsh("lockstep train a --log-format ''"), "nanogpt\n"));
+}
+
+TEST_F(Completion, FishOffersVerbsOptionsAndPaths) {
+  if (!has_shell("fish")) GTEST_SKIP() << "fish is not installed";
+  EXPECT_TRUE(says(offered_by_fish("lockstep comp"), "compare\t"));
+  EXPECT_TRUE(says(offered_by_fish("lockstep config "), "print\t"));
+  EXPECT_TRUE(says(offered_by_fish("lockstep plot --l"), "--log-x\t"));
+  EXPECT_EQ(offered_by_fish("lockstep compare --l"), "");
+  EXPECT_TRUE(says(offered_by_fish("lockstep train a --set schedule.w"), "schedule.warmup_steps="));
+  EXPECT_TRUE(says(offered_by_fish("lockstep train a --set=schedule.kind=COS"), "COSINE"));
+  EXPECT_TRUE(says(offered_by_fish("lockstep train a --log-format "), "nanogpt\t"));
+}
 
 TEST_F(Completion, PathsArePrintedForAnyShell) {
   EXPECT_EQ(run("completion paths schedule.w").output, "schedule.warmup_steps=\n");

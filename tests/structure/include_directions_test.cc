@@ -79,6 +79,7 @@ const Allowed& allowed_rooms() {
        {"train", "train/run", "train/weights", "train/report", "train/optimizer", "train/watch"}},
       {"launcher/launch", {"launcher"}},
       {"launcher/bench", {"launcher"}},
+      {"launcher/completion", {"launcher"}},
       {"launcher", {"launcher/stress"}},
   };
   return kAllowed;

@@ -1,4 +1,4 @@
-#include "launcher/bash_completion.h"
+#include "launcher/completion/bash.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -66,7 +66,7 @@ void collect(const Verb& verb, const std::string& path, Tables& tables) {
     tables.verbs.push_back(fmt::format("\"{}\"", path_below));
     collect(below, path_below, tables);
   }
-  for (const auto& [names, choices] : verb.options()) {
+  for (const auto& [names, choices, text, takes_value] : verb.options()) {
     words.insert(words.end(), names.begin(), names.end());
     if (names.empty() || choices.empty()) continue;
     const std::string entry =

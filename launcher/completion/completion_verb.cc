@@ -3,8 +3,10 @@
 #include <memory>
 
 #include "configs/field_list.h"
-#include "launcher/bash_completion.h"
 #include "launcher/command_line.h"
+#include "launcher/completion/bash.h"
+#include "launcher/completion/fish.h"
+#include "launcher/completion/zsh.h"
 #include "launcher/verbs.h"
 
 namespace lockstep::launcher {
@@ -15,6 +17,12 @@ void add_completion(const Verb& app) {
   verb.requires_verb();
   verb.verb("bash", "Print the script: source <(lockstep completion bash)").runs([app] {
     fmt::print("{}", bash_completion(app));
+  });
+  verb.verb("zsh", "Print the script: source <(lockstep completion zsh)").runs([app] {
+    fmt::print("{}", zsh_completion(app));
+  });
+  verb.verb("fish", "Print the script: lockstep completion fish | source").runs([app] {
+    fmt::print("{}", fish_completion(app));
   });
   auto prefix = std::make_shared<std::string>();
   const Verb paths =
