@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
 #include "autograd/grad_mode.h"
 
 namespace lockstep::compiler {
@@ -20,7 +18,6 @@ std::string text_of(const Guard::Input& input) {
 
 Guard Guard::of(TensorList inputs) {
   Guard guard;
-  std::set<const Storage*> memories;
   guard.inputs.reserve(inputs.size());
   for (const Tensor& tensor : inputs) {
     if (!tensor.defined()) {
@@ -29,7 +26,10 @@ Guard Guard::of(TensorList inputs) {
     }
     guard.inputs.push_back(
         {ValueType::of(tensor), true, tensor.requires_grad(), tensor.is_inference()});
-    if (!memories.insert(tensor.storage().get()).second) guard.share_memory = true;
+    for (const Tensor& other : inputs) {
+      if (&other == &tensor) break;
+      if (other.defined() && other.storage() == tensor.storage()) guard.share_memory = true;
+    }
   }
   guard.records = is_grad_enabled();
   guard.inference_mode = is_inference_mode_enabled();

@@ -13,14 +13,34 @@ namespace {
 Tensor& at(std::vector<Tensor>& values, ValueId id) { return values[static_cast<size_t>(id)]; }
 
 /// Stores what a call returned under the node's result numbers; `next` is the first of them.
-void store(const Value& result, const std::vector<ValueId>& ids, size_t& next,
+void store(Value& result, const std::vector<ValueId>& ids, size_t& next,
            std::vector<Tensor>& values) {
-  each_tensor(result, [&](const Tensor& tensor) {
+  const auto place = [&]() -> Tensor* {
     LS_CHECK(next < ids.size(), Error, "[compile] an operator returned more tensors than before.");
     const ValueId id = ids[next++];
-    if (id != kAbsent) at(values, id) = tensor;
-  });
-  if (result.is_none()) ++next;
+    return id == kAbsent ? nullptr : &at(values, id);
+  };
+  if (result.is_tensor_list()) {
+    for (const Tensor& tensor : result.tensors()) {
+      if (Tensor* const to = place()) *to = tensor;
+    }
+  } else if (Tensor* const to = place(); to != nullptr && result.is_tensor()) {
+    *to = result.take_tensor();
+  }
+}
+
+/// The constant without a copy of the list or text that it owns.
+Value borrowed(const Value& constant) {
+  switch (constant.tag()) {
+    case Value::Tag::kOwnedIntList:
+      return Value(constant.to_int_list());
+    case Value::Tag::kOwnedDoubleList:
+      return Value(constant.to_double_list());
+    case Value::Tag::kOwnedString:
+      return Value(constant.to_string_view());
+    default:
+      return constant;
+  }
 }
 
 }  // namespace
@@ -68,37 +88,45 @@ void Interpreter::prepare_groups(const std::vector<size_t>& last_reads) {
 }
 
 void Interpreter::run_node(const Node& node, std::vector<Tensor>& values) const {
-  const Schema& schema = node.op->schema();
   SmallVector<Value, 8> arguments;
-  std::vector<Tensor> copies;  // of written arguments
+  SmallVector<Tensor, 2> copies;  // of written arguments
   std::vector<std::vector<Tensor>> lists;
-  lists.reserve(node.arguments.size());
+  const bool writes = node.op->schema().is_mutable();
   for (size_t i = 0; i < node.arguments.size(); ++i) {
     const NodeArgument& argument = node.arguments[i];
+    const bool written = writes && node.op->schema().arguments[i].written;
+    const auto tensor_of = [&](ValueId id) -> const Tensor& {
+      Tensor& tensor = at(values, id);
+      if (!written) return tensor;
+      copies.push_back(clone(tensor, MemoryFormat::kPreserve));
+      return copies.back();
+    };
     if (argument.kind == NodeArgument::Kind::kConstant) {
-      arguments.push_back(argument.constant);
-      continue;
-    }
-    std::vector<Tensor> tensors;
-    for (const ValueId id : argument.values) {
-      tensors.push_back(id == kAbsent ? Tensor() : at(values, id));
-      if (id == kAbsent || !schema.arguments[i].written) continue;
-      tensors.back() = clone(tensors.back(), MemoryFormat::kPreserve);
-      copies.push_back(tensors.back());
-    }
-    if (argument.kind == NodeArgument::Kind::kTensors) {
+      arguments.push_back(borrowed(argument.constant));
+    } else if (argument.kind == NodeArgument::Kind::kTensor) {
+      const ValueId id = argument.values[0];
+      if (id == kAbsent) {
+        arguments.push_back(Value());
+      } else if (written) {
+        arguments.push_back(Value(Tensor(tensor_of(id))));
+      } else {
+        arguments.push_back(Value(tensor_of(id)));
+      }
+    } else {
+      std::vector<Tensor> tensors;
+      tensors.reserve(argument.values.size());
+      for (const ValueId id : argument.values) {
+        tensors.push_back(id == kAbsent ? Tensor() : tensor_of(id));
+      }
+      if (lists.empty()) lists.reserve(node.arguments.size());  // so that none moves
       lists.push_back(std::move(tensors));
       arguments.push_back(Value(TensorList(lists.back())));
-    } else if (tensors[0].defined()) {
-      arguments.push_back(Value(std::move(tensors[0])));
-    } else {
-      arguments.push_back(Value());
     }
   }
   Stack stack(std::span<Value>(arguments.data(), arguments.size()));
   node.op->call_boxed(stack);
   size_t next = 0;
-  for (const Value& result : stack.results()) store(result, node.results, next, values);
+  for (Value& result : stack.results()) store(result, node.results, next, values);
   next = node.results.size() - copies.size();
   for (Tensor& copy : copies) at(values, node.results[next++]) = std::move(copy);
 }

@@ -55,6 +55,7 @@ const std::vector<ProgramVariable>& program_variables() {
        "folders to look for CUDA's libraries in first, with colons between", "folders", nullptr},
       {"LOCKSTEP_CUDNN", "0: compute attention and convolutions on GPUs without cuDNN", "0 or 1",
        flag, "1"},
+      {"LOCKSTEP_COMPILE_LOG", "1: print what compiled functions record, and why", "0 or 1", flag},
       {"LOCKSTEP_DISPATCH_TRACE", "1: print every operator call and its keys", "0 or 1", flag},
       {"LOCKSTEP_EMULATED_GPUS", "number of GPUs that libcuda_emulation.so makes up",
        "a number of at least 1", number<1, kMost>},

@@ -1,0 +1,15 @@
+// The blocks of docs/compile.md.
+
+#include "lockstep/lockstep.h"
+
+namespace lockstep {
+
+void example(const Tensor& x) {
+#include "compile/1.inc"
+}
+
+void passes() {
+#include "compile/2.inc"
+}
+
+}  // namespace lockstep
