@@ -15,7 +15,9 @@ namespace lockstep {
 Tensor from_blob(void* data, IntList sizes, const TensorOptions& options = {});
 Tensor from_blob(void* data, IntList sizes, IntList strides, const TensorOptions& options = {});
 /// Calls `deleter` with `data`, once, when the last tensor over it is gone, on the thread where
-/// that happens; it must not throw. The call also happens if from_blob throws.
+/// that happens; it must not throw. The call also happens if from_blob throws. On a device with
+/// streams it comes after the work queued on the stream that was current here, and on those that
+/// `record_stream` named: the thread waits for it.
 Tensor from_blob(void* data, IntList sizes, std::function<void(void*)> deleter,
                  const TensorOptions& options = {});
 Tensor from_blob(void* data, IntList sizes, IntList strides, std::function<void(void*)> deleter,

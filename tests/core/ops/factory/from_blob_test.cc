@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <thread>
 
 #include "core/base/error.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/resize.h"
 #include "core/ops/view/view.h"
+#include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
+#include "tests/kernels/host/host_work.h"
 
 namespace lockstep {
 namespace {
@@ -66,6 +70,28 @@ TEST(FromBlob, TheMemoryIsNeitherGrownNorTakenOver) {
     EXPECT_FALSE(tensor.storage()->owns_memory());
     tensor.resize_({2});
     EXPECT_EQ(tensor.data(), memory.data());
+  }
+}
+
+TEST(FromBlob, TheDeleterComesAfterQueuedWorkOfItsStreams) {
+  for (const bool recorded : {false, true}) {
+    const OwnedStream stream(kHost0);
+    std::array<float, 4> memory = {};
+    std::atomic<bool> worked = false, worked_first = false;
+    Gate gate;
+    Tensor x;
+    const auto look = [&](void*) { worked_first = worked.load(); };
+    {
+      const StreamGuard guard(recorded ? default_stream(kHost0) : stream.get());
+      x = from_blob(memory.data(), {4}, look, kHost0);
+    }
+    if (recorded) x.slice(0, 1).record_stream(stream.get());
+    gate.hold(stream.get());
+    queue(stream.get(), [&] { worked = true; });
+    std::thread opener([&] { gate.open(); });
+    x = {};
+    opener.join();
+    EXPECT_TRUE(worked_first);
   }
 }
 
