@@ -1,6 +1,7 @@
 #include "autograd/autocast.h"
 
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -65,8 +66,11 @@ struct KeptCast {
 using CastCache = std::unordered_map<CastKey, KeptCast, CastKeyHash>;
 
 CastCache& cast_cache() {
-  thread_local CastCache cache;
-  return cache;
+  // On the heap, because thread-locals of the library share a few hundred bytes where a running
+  // program loads it (tests/core/base/thread_locals_test.cc).
+  thread_local std::unique_ptr<CastCache> cache;
+  if (!cache) cache = std::make_unique<CastCache>();
+  return *cache;
 }
 
 bool is_worth_keeping(const Tensor& tensor, DType dtype) {

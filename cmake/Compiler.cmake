@@ -68,7 +68,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # an empty std::optional that is inlined (80635).
   target_compile_options(lockstep_settings INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
   # Calls inside the library neither go through the PLT nor can be replaced from outside, and its
-  # thread-locals (guards, current stream) are reached without a call: it is linked at start.
+  # thread-locals (guards, current stream) are reached without a call: it is linked at start, or loaded
+  # where there is room for them (tests/core/base/thread_locals_test.cc). The folders with this property
+  # use std::call_once, itself or in a library's headers, whose thread-locals are libstdc++'s: in a program
+  # that loaded libstdc++ late, as Python with PyTorch does, they can only be reached with a call.
   target_compile_options(lockstep_settings INTERFACE -fno-semantic-interposition -fno-plt
-                                                     -ftls-model=initial-exec)
+      $<$<NOT:$<BOOL:$<TARGET_PROPERTY:LOCKSTEP_FOREIGN_THREAD_LOCALS>>>:-ftls-model=initial-exec>)
 endif()

@@ -2,14 +2,15 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "core/base/cuda_library_files.h"
+#include "core/base/mutex.h"
 
 namespace lockstep::cuda {
 
@@ -78,13 +79,20 @@ class LazyLibrary {
   LazyLibrary& operator=(const LazyLibrary&) = delete;
 
   const OpenedLibrary<Functions>& loaded() {
-    std::call_once(once_, [this] { loaded_ = load_(); });
+    if (!is_loaded_.load(std::memory_order_acquire)) {
+      const MutexLock lock(mutex_);
+      if (!is_loaded_.load(std::memory_order_relaxed)) {
+        loaded_ = load_();
+        is_loaded_.store(true, std::memory_order_release);
+      }
+    }
     return loaded_;
   }
 
  private:
   Loader load_;
-  std::once_flag once_;
+  Mutex mutex_;
+  std::atomic<bool> is_loaded_{false};
   OpenedLibrary<Functions> loaded_;
 };
 

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 
 namespace lockstep::cpu {
 
-/// A cache-line aligned buffer that grows to the largest size requested and is kept: as a
-/// thread_local, memory that a kernel reuses between calls. Not thread-safe.
+/// A cache-line aligned buffer that grows to the largest size requested and is kept: memory that a
+/// kernel reuses between calls. Not thread-safe.
 class Workspace {
  public:
   /// Returns at least `count` bytes with unspecified contents, valid until the next call. May be
@@ -30,5 +31,27 @@ class Workspace {
   std::unique_ptr<std::byte, Delete> bytes_;
   size_t size_ = 0;
 };
+
+/// What threads keep workspaces for.
+enum class WorkspaceUse : uint8_t {
+  kAttentionForward,
+  kAttentionBackward,
+  kConvScratch,
+  kConvImage,
+  kConvMap,
+  kConvPackedWeight,
+  kConvWeight,
+  kConvSums,
+  kPlaneSums,
+  kProductScratch,
+  kTileSums,
+  kWideProduct,
+};
+inline constexpr int kWorkspaceUses = 12;
+
+/// This thread's workspace for one use. They are one thread-local object: where a running program
+/// loads the library, as Python does, thread-locals share a few hundred bytes
+/// (tests/core/base/thread_locals_test.cc).
+Workspace& thread_workspace(WorkspaceUse use);
 
 }  // namespace lockstep::cpu

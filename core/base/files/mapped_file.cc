@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <system_error>
 
@@ -94,8 +93,7 @@ void install_handler() {
 
 GuardedMapping& add_mapping(void* address, size_t size, const std::filesystem::path& path,
                             const struct stat& status) {
-  static std::once_flag installed;
-  std::call_once(installed, install_handler);
+  [[maybe_unused]] static const bool kInstalled = (install_handler(), true);
   GuardedMappings& known = mappings();
   const MutexLock lock(known.mutex);
   auto* free = std::ranges::find_if(

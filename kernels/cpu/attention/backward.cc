@@ -37,8 +37,8 @@ struct Room {
   float* grad_value;  ///< [kBlock, width]
 
   explicit Room(int64_t width) {
-    thread_local Workspace workspace;
-    Pieces pieces(workspace, 12 * kBlock * width + 3 * kBlock * kBlock);
+    Pieces pieces(thread_workspace(WorkspaceUse::kAttentionBackward),
+                  12 * kBlock * width + 3 * kBlock * kBlock);
     for (float** rows : {&turned_key, &turned_value, &key, &key_pairs, &query, &query_pairs,
                          &grad_out, &grad_out_pairs, &value, &grad_query, &grad_key, &grad_value}) {
       *rows = pieces.take(kBlock * width);

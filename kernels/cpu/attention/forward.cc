@@ -25,8 +25,8 @@ struct Room {
   alignas(64) float keep[kBlock];
 
   explicit Room(int64_t width) {
-    thread_local Workspace workspace;
-    Pieces pieces(workspace, 4 * kBlock * width + kBlock * kBlock);
+    Pieces pieces(thread_workspace(WorkspaceUse::kAttentionForward),
+                  4 * kBlock * width + kBlock * kBlock);
     turned_query = pieces.take(kBlock * width);
     rows = pieces.take(kBlock * width);
     pairs = pieces.take(kBlock * width);

@@ -46,7 +46,7 @@ class Step {
 
   void run(std::unordered_map<int, memory> arguments) const {
     thread_local dnnl::stream stream(engine());
-    thread_local Workspace scratch;
+    Workspace& scratch = thread_workspace(WorkspaceUse::kConvScratch);
     const memory::desc description({static_cast<int64_t>(scratch_bytes_)}, memory::data_type::u8,
                                    memory::format_tag::x);
     arguments[DNNL_ARG_SCRATCHPAD] = at(description, scratch.room(scratch_bytes_));
@@ -226,7 +226,10 @@ std::shared_ptr<const Compiled> compiled(ConvResult result, ConvProblem p, int64
                                          bool with_bias) {
   p.batch = images;
   constexpr size_t kMost = 1024;
-  thread_local std::unordered_map<Key, std::shared_ptr<const Compiled>, HashKey> cache;
+  using Cache = std::unordered_map<Key, std::shared_ptr<const Compiled>, HashKey>;
+  thread_local std::unique_ptr<Cache> kept;  // on the heap as thread_workspace
+  if (!kept) kept = std::make_unique<Cache>();
+  Cache& cache = *kept;
   const Key key = key_of(result, p, with_bias);
   const auto found = cache.find(key);
   if (found != cache.end()) return found->second;
@@ -292,8 +295,9 @@ std::byte* part_of(void* tensor, int64_t elements, DType dtype) {
   return static_cast<std::byte*>(tensor) + elements * static_cast<int64_t>(size_of(dtype));
 }
 
-thread_local Workspace t_image, t_map;    // of one part, per worker thread
-thread_local Workspace t_packed, t_sums;  // of one call, on the calling thread
+// Of one part, per worker thread.
+Workspace& image_room() { return thread_workspace(WorkspaceUse::kConvImage); }
+Workspace& map_room() { return thread_workspace(WorkspaceUse::kConvMap); }
 
 /// Computes images or maps; parts of the batch are independent.
 bool convolve_images(ConvResult result, const ConvProblem& p, const ConvTensors& t) {
@@ -312,12 +316,13 @@ bool convolve_images(ConvResult result, const ConvProblem& p, const ConvTensors&
   void* packed_weight = t.weight;
   if (!weight.is_plain()) {
     const LibraryOnOneThread one_thread;
-    packed_weight = t_packed.room(weight.packed.get_size());
+    packed_weight =
+        thread_workspace(WorkspaceUse::kConvPackedWeight).room(weight.packed.get_size());
     weight.pack(t.weight, packed_weight);
   }
   parallel_for(0, (p.batch + images - 1) / images, 1, [&](int64_t first, int64_t last) {
     const LibraryOnOneThread one_thread;
-    thread_local Workspace weight_room;
+    Workspace& weight_room = thread_workspace(WorkspaceUse::kConvWeight);
     for (int64_t part = first; part < last; ++part) {
       const bool is_rest = (part + 1) * images > p.batch;
       Call call(is_rest ? *rest : *whole, result);
@@ -326,8 +331,9 @@ bool convolve_images(ConvResult result, const ConvProblem& p, const ConvTensors&
       } else {
         call.set_packed(kWeight, packed_weight);
       }
-      call.set_plain(kImage, part_of(t.image, part * images * p.image_count(), p.dtype), t_image);
-      call.set_plain(kMap, part_of(t.map, part * images * p.map_count(), p.dtype), t_map);
+      call.set_plain(kImage, part_of(t.image, part * images * p.image_count(), p.dtype),
+                     image_room());
+      call.set_plain(kMap, part_of(t.map, part * images * p.map_count(), p.dtype), map_room());
       if (with_bias) call.set_bias(t.bias);
       call.run();
     }
@@ -352,15 +358,17 @@ bool convolve_weight(const ConvProblem& p, const ConvTensors& t) {
   const Operand& weight = kernels[0]->operands[kWeight];
   const size_t bytes = weight.packed.get_size();
   const size_t stride = (bytes + 63) / 64 * 64;  // rounded up to whole cache lines
-  auto* const sums = static_cast<std::byte*>(t_sums.room(stride * static_cast<size_t>(parts)));
+  auto* const sums = static_cast<std::byte*>(
+      thread_workspace(WorkspaceUse::kConvSums).room(stride * static_cast<size_t>(parts)));
   const auto sums_of = [&](int64_t part) { return sums + static_cast<size_t>(part) * stride; };
   parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
     const LibraryOnOneThread one_thread;
     for (int64_t part = first; part < last; ++part) {
       Call call(*kernels[static_cast<size_t>(part)], kResult);
       call.set_packed(kWeight, sums_of(part));
-      call.set_plain(kImage, part_of(t.image, start(part) * p.image_count(), p.dtype), t_image);
-      call.set_plain(kMap, part_of(t.map, start(part) * p.map_count(), p.dtype), t_map);
+      call.set_plain(kImage, part_of(t.image, start(part) * p.image_count(), p.dtype),
+                     image_room());
+      call.set_plain(kMap, part_of(t.map, start(part) * p.map_count(), p.dtype), map_room());
       call.run();
     }
   });

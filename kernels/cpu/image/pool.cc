@@ -189,7 +189,7 @@ class PlaneSums {
       sums_ = gradient_;
       step_ = planes.step();
     } else {
-      thread_local Workspace workspace;
+      Workspace& workspace = thread_workspace(WorkspaceUse::kPlaneSums);
       step_ = planes.lanes();
       sums_ = static_cast<C*>(workspace.room(static_cast<size_t>(size * step_) * sizeof(C)));
     }

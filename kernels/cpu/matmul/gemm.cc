@@ -135,7 +135,7 @@ void finish_halves(const Product& p, const Tile& tile, const float* sums, int64_
 /// Memory of this thread for the f32 sums of a tile. Fresh memory for each tile would cost more in
 /// page faults than the sums themselves.
 float* room_for_sums(const Tile& tile) {
-  thread_local Workspace workspace;
+  Workspace& workspace = thread_workspace(WorkspaceUse::kTileSums);
   const auto count = static_cast<size_t>(tile.rows * tile.columns);
   return static_cast<float*>(workspace.room(count * sizeof(float)));
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <dnnl.hpp>
 #include <string>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -104,11 +105,13 @@ Matmul compile(const MatmulKey& key) {
 /// Returns the product compiled on this thread. They are few: one per tile size in a model.
 const Matmul& compiled(const MatmulKey& key) {
   constexpr size_t kMost = 512;
-  thread_local std::unordered_map<MatmulKey, Matmul, HashKey> cache;
-  const auto found = cache.find(key);
-  if (found != cache.end()) return found->second;
-  if (cache.size() >= kMost) cache.clear();
-  return cache.emplace(key, compile(key)).first->second;
+  using Cache = std::unordered_map<MatmulKey, Matmul, HashKey>;
+  thread_local std::unique_ptr<Cache> cache;  // on the heap as thread_workspace
+  if (!cache) cache = std::make_unique<Cache>();
+  const auto found = cache->find(key);
+  if (found != cache->end()) return found->second;
+  if (cache->size() >= kMost) cache->clear();
+  return cache->emplace(key, compile(key)).first->second;
 }
 
 dnnl::memory memory(const dnnl::memory::desc& description, const void* data) {
@@ -140,7 +143,7 @@ void widen(const BFloat16* from, int64_t ld, int64_t lines, int64_t length, floa
 void multiply_wide(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                    const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb,
                    const Bf16Result& result) {
-  thread_local Workspace workspace;
+  Workspace& workspace = thread_workspace(WorkspaceUse::kWideProduct);
   const bool is_wide = result.dtype == DType::kF32;
   const int64_t sums_count = is_wide ? 0 : m * n;
   auto* const wide_a = static_cast<float*>(
@@ -204,7 +207,7 @@ void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t
                           (result.dtype == DType::kBF16 ? kHalfResult : 0) |
                           (result.bias != nullptr ? kBias : 0);
     const Matmul& matmul = compiled({m, n, k, lda, ldb, result.ld, flags});
-    thread_local Workspace scratch;
+    Workspace& scratch = thread_workspace(WorkspaceUse::kProductScratch);
     const dnnl::memory::desc scratch_description({static_cast<int64_t>(matmul.scratch_bytes)},
                                                  dnnl::memory::data_type::u8,
                                                  dnnl::memory::format_tag::x);

@@ -1,0 +1,41 @@
+// A program that loads the library while it runs, such as Python, has room for a few thread-locals
+// only: glibc sets 1,568 bytes aside for all such libraries, of which two copies of libgomp take
+// 264.
+
+#include <gtest/gtest.h>
+#include <link.h>
+
+#include <string_view>
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kMost = 1352;
+
+/// Bytes of thread-locals of the loaded library whose file has this name; 0 if it is not loaded.
+size_t thread_local_bytes(std::string_view name) {
+  struct Search {
+    std::string_view name;
+    size_t bytes = 0;
+  } search{name};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        if (std::string_view(info->dlpi_name).find(wanted.name) == std::string_view::npos) return 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          if (info->dlpi_phdr[i].p_type == PT_TLS) wanted.bytes = info->dlpi_phdr[i].p_memsz;
+        }
+        return 1;
+      },
+      &search);
+  return search.bytes;
+}
+
+TEST(ThreadLocals, OfTheLibraryFitIntoARunningProgram) {
+  const size_t bytes = thread_local_bytes("liblockstep.so");
+  if (bytes == 0) GTEST_SKIP() << "the library is linked statically";
+  EXPECT_LE(bytes, kMost);
+}
+
+}  // namespace
+}  // namespace lockstep
