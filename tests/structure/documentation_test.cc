@@ -28,9 +28,9 @@ using ::testing::IsEmpty;
 /// Folders of the repository. A word that begins with one of them and a slash is a path.
 const std::set<std::string>& folders() {
   static const std::set<std::string> kFolders = {
-      "autograd", "benchmarks", "cmake", "compile",  "configs", "core",
-      "data",     "dist",       "docs",  "examples", "include", "kernels",
-      "launcher", "nn",         "optim", "profile",  "tests",   "train"};
+      "autograd", "benchmarks", "cmake",    "compile", "configs", "core",     "data",
+      "dist",     "docs",       "examples", "include", "kernels", "launcher", "nn",
+      "optim",    "profile",    "python",   "tests",   "train"};
   return kFolders;
 }
 
