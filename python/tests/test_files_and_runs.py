@@ -4,6 +4,9 @@ import json
 import math
 import os
 import pathlib
+import signal
+import threading
+import time
 
 import lockstep
 import numpy as np
@@ -57,6 +60,33 @@ def test_a_run_trains_and_its_files_are_read(tmp_path, capsys):
     assert json.load(open(os.path.join(run, "environment.json")))
     weights = lockstep.load(os.path.join(run, "model.safetensors"))
     assert all(np.isfinite(np.asarray(tensor)).all() for tensor in weights.values())
+
+
+def test_an_interrupted_run_saves_itself_and_is_gone_on_with(tmp_path):
+    config, run = EXAMPLES / "bench_baby.txtpb", tmp_path / "run"
+    finished = threading.Event()
+
+    def interrupt_after_the_first_step():
+        while not finished.is_set():
+            if (run / "metrics.jsonl").exists() and lockstep.read_metrics(run):
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                return
+            time.sleep(0.01)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    thread = threading.Thread(target=interrupt_after_the_first_step)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lockstep.train(config, {"train.steps": 100000}, run_dir=run, show=False)
+    finally:
+        finished.set()
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+    saved = len(lockstep.read_metrics(run))
+    assert os.listdir(run / "checkpoints") == [f"step-{saved:08d}"]
+    lockstep.train(config, {"train.steps": saved + 2}, run_dir=run, show=False)
+    assert len(lockstep.read_metrics(run)) == saved + 2
 
 
 def test_a_refused_config_is_a_value_error_and_leaves_no_directory(tmp_path, monkeypatch):
