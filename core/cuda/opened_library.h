@@ -79,21 +79,20 @@ class LazyLibrary {
   LazyLibrary& operator=(const LazyLibrary&) = delete;
 
   const OpenedLibrary<Functions>& loaded() {
-    if (!is_loaded_.load(std::memory_order_acquire)) {
-      const MutexLock lock(mutex_);
-      if (!is_loaded_.load(std::memory_order_relaxed)) {
-        loaded_ = load_();
-        is_loaded_.store(true, std::memory_order_release);
-      }
+    if (const auto* known = published_.load(std::memory_order_acquire)) return *known;
+    const MutexLock lock(mutex_);
+    if (published_.load(std::memory_order_relaxed) == nullptr) {
+      loaded_ = load_();
+      published_.store(&loaded_, std::memory_order_release);
     }
-    return loaded_;
+    return *published_.load(std::memory_order_relaxed);
   }
 
  private:
   Loader load_;
+  std::atomic<const OpenedLibrary<Functions>*> published_{nullptr};  ///< null: not loaded yet
   Mutex mutex_;
-  std::atomic<bool> is_loaded_{false};
-  OpenedLibrary<Functions> loaded_;
+  OpenedLibrary<Functions> loaded_ LS_GUARDED_BY(mutex_);  ///< does not change once published
 };
 
 }  // namespace lockstep::cuda

@@ -13,7 +13,7 @@ namespace lockstep {
 namespace {
 
 TEST(CudaDlpack, RoundTripsShareTheMemory) {
-  const Tensor x = full({2, 3}, 5, kGpu);
+  const Tensor x = full({2, 3}, 5.0, kGpu);
   dlpack::Managed managed = to_dlpack(x);
   EXPECT_EQ(managed->dl_tensor.device, (dlpack::DLDevice{dlpack::kDLCUDA, 0}));
   const Tensor back = from_dlpack(managed.release());
@@ -23,7 +23,7 @@ TEST(CudaDlpack, RoundTripsShareTheMemory) {
 }
 
 TEST(CudaDlpack, ForTheCpuACopyIsMade) {
-  const Tensor x = full({2}, 5, kGpu);
+  const Tensor x = full({2}, 5.0, kGpu);
   const dlpack::Managed managed = to_dlpack(x, {.device = kCPU});
   EXPECT_EQ(managed->dl_tensor.device.device_type, dlpack::kDLCPU);
   EXPECT_EQ(managed->flags, dlpack::kFlagIsCopied);
@@ -35,7 +35,7 @@ TEST(CudaDlpack, TheConsumersStreamWaitsForTheProducers) {
   const OwnedStream consumer(kGpu);
   const StreamGuard guard(producer);
   std::atomic<bool> open = false;
-  const Tensor x = full({2}, 5, kGpu);
+  const Tensor x = full({2}, 5.0, kGpu);
   producer.add_callback([&] { open.wait(false); });
   (void)to_dlpack(x);
   EXPECT_TRUE(consumer.get().query());
