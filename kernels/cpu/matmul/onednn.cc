@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <dnnl.hpp>
-#include <string>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
