@@ -7,6 +7,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/function.h"
+#include "autograd/meta.h"
 #include "compile/recorder.h"
 #include "core/base/check.h"
 #include "core/ops/factory/factory.h"
@@ -14,6 +15,13 @@
 namespace lockstep::compiler {
 
 namespace {
+
+/// Whether backward calls functions of the user with the tensor's gradient. They would be recorded,
+/// and called by the engine as well.
+bool has_gradient_hooks(const Tensor& tensor) {
+  const NodeHooks* const hooks = gradient_edge(tensor).node->hooks();
+  return hooks != nullptr && (!hooks->tensor.empty() || !hooks->before.empty());
+}
 
 /// The part of a graph that backward runs: what it reads of the rest, and the gradients that it
 /// takes, are its inputs.
@@ -124,6 +132,11 @@ Program::Recorded Program::record(const Body& body, TensorList inputs,
   }
   if (!roots.empty() && !is_synchronous(read)) {
     recorder.fail("derivatives are recorded on the cpu only");
+  }
+  if (!roots.empty() && std::ranges::any_of(read, [](const Tensor& tensor) {
+        return tensor.requires_grad() && has_gradient_hooks(tensor);
+      })) {
+    recorder.fail("a tensor that it reads has hooks on its gradient");
   }
   if (!recorder.failure().empty()) return refuse(recorder.failure());
 

@@ -6,6 +6,7 @@
 #include "autograd/autocast.h"
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
+#include "autograd/hooks.h"
 #include "compile/guard.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/literal.h"
@@ -159,6 +160,27 @@ TEST(Compile, BackwardAddsToTheGradientsOfLeaves) {
       compile([&](const Tensor& x) { return x.mul(weight).sum(); });
   for (int i = 0; i < 3; ++i) compiled(ones({2, 3})).backward();
   EXPECT_TRUE(equal(weight.grad(), ones({3}).mul(6)));
+}
+
+TEST(Compile, HooksOnGradientsOfWhatItReadsAreCalledOnce) {
+  const Tensor weight = ones({3});
+  weight.set_requires_grad();
+  HookHandle hook = weight.register_hook([](const Tensor& grad) { return grad.mul(2); });
+  const auto body = [&](const Tensor& x) { return x.mul(weight).sum(); };
+  const CompiledTensorFunction hooked = compile(body);
+  for (int i = 1; i <= 2; ++i) {
+    hooked(ones({2, 3})).backward();
+    EXPECT_TRUE(equal(weight.grad(), ones({3}).mul(4 * i)));
+  }
+  EXPECT_THAT(hooked.reasons(), ElementsAre(HasSubstr("hooks on its gradient")));
+  hook.remove();
+  weight.set_grad({});
+  const CompiledTensorFunction plain = compile(body);
+  plain(ones({2, 3})).backward();
+  hook = weight.register_hook([](const Tensor& grad) { return grad.mul(2); });  // after the record
+  plain(ones({2, 3})).backward();
+  EXPECT_TRUE(equal(weight.grad(), ones({3}).mul(2 + 4)));
+  EXPECT_EQ(plain.counts().replayed, 1);
 }
 
 TEST(Compile, ASecondDerivativeIsRefused) {
