@@ -77,7 +77,9 @@ Tensor perform(const Step& step, const Tensor& a, const Tensor& other) {
     case 9:
       return writable ? a.relu_() : a.abs();
     case 10:
-      return writable && b.dim() == 0 ? a.mul_(b.to(a.dtype())) : a.sum();
+      // Detached: a change of a tensor by what was computed from it keeps itself alive where
+      // backward refuses it, compiled or not.
+      return writable && b.dim() == 0 ? a.mul_(b.detach().to(a.dtype())) : a.sum();
     case 11:
       return writable && a.dim() > 0 ? a.select(dim, 0).fill_(parameter) : a;
     case 12:
