@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/function_ref.h"
 #include "core/base/cond_var.h"
+#include "core/base/function_ref.h"
 #include "core/base/mutex.h"
 #include "core/base/scoped_value.h"
 #include "core/tensor/device.h"

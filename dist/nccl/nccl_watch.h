@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/base/error.h"
 #include "core/base/cond_var.h"
+#include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "dist/group/communicator.h"

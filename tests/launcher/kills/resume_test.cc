@@ -100,13 +100,13 @@ TEST_F(ResumeTest, ATimeLimitStopsInTimeAndTheNextStartGoesOn) {
 }
 
 TEST_F(ResumeTest, ASecondSignalEndsAtOnce) {
-  const Result result = shell(fmt::format(
-      "'{}/lockstep' train run.txtpb --run-dir r --set train.steps=100000 --set "
-      "train.batch_size=1024 --set train.micro_batch_size=1024 --set train.leaves=1 "
-      "--set model.gpt2.width=512 & "
-      "while kill -0 $! && ! test -s r/config_origins.txtpb; do sleep 0.01; done; "
-      "sleep 0.3; kill -TERM $!; sleep 0.1; kill -TERM $!; wait $!",
-      LOCKSTEP_BIN_DIR));
+  const Result result = shell(
+      fmt::format("'{}/lockstep' train run.txtpb --run-dir r --set train.steps=100000 --set "
+                  "train.batch_size=1024 --set train.micro_batch_size=1024 --set train.leaves=1 "
+                  "--set model.gpt2.width=512 & "
+                  "while kill -0 $! && ! test -s r/config_origins.txtpb; do sleep 0.01; done; "
+                  "sleep 0.3; kill -TERM $!; sleep 0.1; kill -TERM $!; wait $!",
+                  LOCKSTEP_BIN_DIR));
   EXPECT_EQ(result.status, 128 + 15);
 }
 
