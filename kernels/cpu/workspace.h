@@ -46,8 +46,10 @@ enum class WorkspaceUse : uint8_t {
   kProductScratch,
   kTileSums,
   kWideProduct,
+  kWinograd,
+  kWinogradBlock,
 };
-inline constexpr int kWorkspaceUses = 12;
+inline constexpr int kWorkspaceUses = 14;
 
 /// This thread's workspace for one use. They are one thread-local object: where a running program
 /// loads the library, as Python does, thread-locals share a few hundred bytes

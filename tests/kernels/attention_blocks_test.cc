@@ -12,7 +12,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
-#include "kernels/cpu/attention/block_product.h"
+#include "kernels/cpu/block_product.h"
 #include "tests/core/non_finite.h"
 #include "tests/kernels/tensor_values.h"
 

@@ -32,6 +32,18 @@ std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.wha
 // Each has more than a million operations, too many for the kernel to compute in f64.
 const Case kLargeCases[] = {
     {.what = "3x3", .image = {9, 20, 17, 13}, .weight = {24, 20, 3, 3}, .padding = {1}},
+    {.what = "3x3 of many channels on an odd image",
+     .image = {5, 48, 13, 10},
+     .weight = {80, 48, 3, 3},
+     .padding = {1}},
+    {.what = "3x3 of many channels with unequal padding",
+     .image = {9, 32, 8, 21},
+     .weight = {32, 32, 3, 3},
+     .padding = {2, 0}},
+    {.what = "3x3 of many channels on small images",
+     .image = {37, 96, 4, 4},
+     .weight = {112, 96, 3, 3},
+     .padding = {1}},
     {.what = "from three channels",
      .image = {8, 3, 32, 32},
      .weight = {16, 3, 3, 3},
@@ -229,6 +241,31 @@ TEST_P(ConvolutionCase, BitsDoNotDependOnThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Large, ConvolutionCase, testing::ValuesIn(kLargeCases));
+
+TEST(Convolution, AnImageHasTheSameBitsInAnyBatch) {
+  const Tensor x = random_tensor({33, 64, 12, 9}, DType::kF32, 1);
+  const Tensor w = random_tensor({32, 64, 3, 3}, DType::kF32, 2);
+  const Tensor whole = conv2d(x, w, {}, {1}, {1});
+  for (const int64_t first : {0, 7, 32}) {
+    const int64_t count = std::min<int64_t>(5, 33 - first);
+    EXPECT_EQ(values(conv2d(x.narrow(0, first, count), w, {}, {1}, {1})),
+              values(whole.narrow(0, first, count)));
+  }
+}
+
+TEST(Convolution, APixelThatIsNotFiniteSpoilsOnlyWhatItsTilesCompute) {
+  Tensor x = random_tensor({2, 32, 16, 16}, DType::kF32, 1);
+  const Tensor w = random_tensor({32, 32, 3, 3}, DType::kF32, 2);
+  const Tensor before = conv2d(x, w, {}, {1}, {1});
+  x.select(0, 0).select(0, 3).select(0, 8).narrow(0, 8, 1).fill_(
+      std::numeric_limits<double>::quiet_NaN());
+  const Tensor out = conv2d(x, w, {}, {1}, {1});
+  EXPECT_TRUE(all(isnan(out.select(0, 0).narrow(1, 7, 3).narrow(2, 7, 3))).item<bool>());
+  EXPECT_EQ(values(out.select(0, 1)), values(before.select(0, 1)));
+  EXPECT_EQ(values(out.select(0, 0).narrow(1, 0, 6)), values(before.select(0, 0).narrow(1, 0, 6)));
+  EXPECT_EQ(values(out.select(0, 0).narrow(1, 10, 6)),
+            values(before.select(0, 0).narrow(1, 10, 6)));
+}
 
 TEST(Convolution, IntegersWrapAround) {
   const Tensor x = full({1, 1, 2, 2}, 100, DType::kI8);

@@ -1,6 +1,6 @@
 #include "core/dispatch/kernel.h"
 #include "kernels/common/qkv_heads.h"
-#include "kernels/cpu/attention/arithmetic.h"
+#include "kernels/cpu/arithmetic.h"
 #include "kernels/cpu/attention/backward.h"
 #include "kernels/cpu/attention/forward.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/cpu/attention/arithmetic.h"
-#include "kernels/cpu/attention/block_product.h"
+#include "kernels/cpu/arithmetic.h"
+#include "kernels/cpu/block_product.h"
 #include "kernels/cpu/attention/head_rows.h"
 #include "kernels/cpu/attention/problem.h"
 #include "kernels/cpu/transpose.h"

@@ -7,6 +7,7 @@
 #include "kernels/common/restrided.h"
 #include "kernels/cpu/conv/conv_loop.h"
 #include "kernels/cpu/conv/onednn_conv.h"
+#include "kernels/cpu/conv/winograd.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/factory/copy.h"
 #include "kernels/cpu/matmul/gemm_loop.h"
@@ -72,7 +73,9 @@ void add_to_channels(const ConvProblem& p, T* image, const T* bias) {
 void convolve(ConvResult result, const ConvProblem& p, ConvTensors tensors) {
   const void* onto_image = nullptr;
   if (result == ConvResult::kImage) onto_image = std::exchange(tensors.bias, nullptr);
-  if (p.dtype != DType::kF32 || !onednn::convolve(result, p, tensors)) {
+  if (winograd::fits(p)) {
+    winograd::convolve(result, p, tensors);
+  } else if (p.dtype != DType::kF32 || !onednn::convolve(result, p, tensors)) {
     convolve_by_loops(result, p, tensors);
   }
   if (onto_image == nullptr) return;

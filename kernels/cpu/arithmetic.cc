@@ -1,4 +1,4 @@
-#include "kernels/cpu/attention/arithmetic.h"
+#include "kernels/cpu/arithmetic.h"
 
 #include <string>
 

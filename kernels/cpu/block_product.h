@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/cpu/attention/arithmetic.h"
+#include "kernels/cpu/arithmetic.h"
 
 namespace lockstep::cpu {
 
@@ -78,6 +78,23 @@ inline void multiply(const BlockProduct& p, int64_t rows, const float* keep, Spa
         compute_tile<P, 2>(p, span, i, j, keep);
       }
       if (j < span.last_column) compute_tile<P, 1>(p, span, i, j, keep);
+    }
+  }
+}
+
+/// The same with one span for all rows, column by column of tiles: for a `b` that is too large to
+/// be read anew for each row of tiles.
+template <class P>
+inline void multiply_columns(const BlockProduct& p, int64_t rows, const Span& span,
+                             const float* keep) {
+  for (int64_t j = span.first_column; j < span.last_column; j += 2 * P::kLanes) {
+    const bool is_wide = j + 2 * P::kLanes <= span.last_column;
+    for (int64_t i = 0; i < rows; i += P::kRows) {
+      if (is_wide) {
+        compute_tile<P, 2>(p, span, i, j, keep);
+      } else {
+        compute_tile<P, 1>(p, span, i, j, keep);
+      }
     }
   }
 }

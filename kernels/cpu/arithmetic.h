@@ -12,7 +12,7 @@
 
 namespace lockstep::cpu {
 
-// How the products of attention's blocks are computed: f32 on any processor, f32 with 64-byte
+// How products of blocks in a core's cache are computed: f32 on any processor, f32 with 64-byte
 // vectors, or bf16. Factors are arrays of words of 32 bits along the summed dimension: one f32, or
 // two neighbouring bf16. Sums are f32.
 
