@@ -26,7 +26,7 @@ namespace {
 struct StepOptions {
   std::string file;
   std::vector<std::string> overrides;
-  std::string precision = "F32";
+  std::string precision;  ///< empty: the config's
   int threads = 0;
   int64_t steps = 0;
   bool profile = false;
@@ -83,11 +83,12 @@ void print_profile(train::Trainer& trainer, int64_t steps, bool json) {
 
 void run_step(const StepOptions& options) {
   std::vector<std::string> overrides = options.overrides;
-  overrides.push_back("precision=" + options.precision);
+  if (!options.precision.empty()) overrides.push_back("precision=" + options.precision);
   if (options.threads > 0) overrides.push_back(fmt::format("threads={}", options.threads));
   if (options.steps > 0) overrides.push_back(fmt::format("train.steps={}", options.steps));
   const std::vector<std::string> files = {options.file};
   const config::RunConfig config = load_config(files, overrides);
+  const std::string precision = config::Precision_Name(config.precision());
   train::Trainer trainer = train::Trainer::create(config);
   const TimedSteps times = time_steps(trainer, config.train().steps());
 
@@ -101,7 +102,7 @@ void run_step(const StepOptions& options) {
   if (options.json) {
     JsonLine line;
     line.add("config", config.name())
-        .add("precision", options.precision)
+        .add("precision", precision)
         .add("threads", num_threads())
         .add("median_ms", times.median_ms)
         .add("min_ms", times.min_ms)
@@ -118,9 +119,8 @@ void run_step(const StepOptions& options) {
     fmt::print(
         "{:<12} {:>4}  {} threads  median {:8.2f} ms  min {:8.2f} ms  {:>9.0f} tokens/s  {:6.1f} "
         "GFLOP/s{}  peak {:.0f} MiB\n",
-        config.name(), options.precision, num_threads(), times.median_ms, times.min_ms,
-        tokens / seconds, flops / seconds / 1e9,
-        mfu >= 0 ? fmt::format("  {:.1f}% MFU", 100 * mfu) : "",
+        config.name(), precision, num_threads(), times.median_ms, times.min_ms, tokens / seconds,
+        flops / seconds / 1e9, mfu >= 0 ? fmt::format("  {:.1f}% MFU", 100 * mfu) : "",
         static_cast<double>(memory.peak_allocated) / 1048576.0);
   }
   if (options.profile) print_profile(trainer, config.train().steps(), options.json);
@@ -134,7 +134,7 @@ void add_bench_step(const Verb& bench) {
   step.option("config", options->file, "Config file (.txtpb)").required();
   step.option("--set", options->overrides, "Override one field: train.batch_size=8")
       .one_value_each();
-  step.option("--precision", options->precision, "Arithmetic (default F32)");
+  step.option("--precision", options->precision, "Arithmetic (default: the config's)");
   step.option("--threads", options->threads, "Kernel threads (default: the config's)").positive();
   step.option("--steps", options->steps, "Timed steps (default: train.steps)").positive();
   step.flag("--profile", options->profile,

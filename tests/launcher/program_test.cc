@@ -156,6 +156,15 @@ TEST_F(ProgramTest, BenchStepPrintsItsFiguresAsJson) {
   }
 }
 
+TEST_F(ProgramTest, BenchStepComputesInTheConfigsPrecisionUnlessToldOtherwise) {
+  write_config();
+  const std::string step = "bench step run.txtpb --steps 1 --threads 1 --json ";
+  EXPECT_TRUE(says(run(step).output, R"("precision":"F32")"));
+  EXPECT_TRUE(says(run(step + "--set precision=BF16_MIXED").output, R"("precision":"BF16_MIXED")"));
+  EXPECT_TRUE(says(run(step + "--set precision=BF16_MIXED --precision F32").output,
+                   R"("precision":"F32")"));
+}
+
 TEST_F(ProgramTest, BenchStepShowsTheTimeOfEachOperator) {
   write_config();
   const Result table = run("bench step run.txtpb --steps 2 --threads 1 --profile");
