@@ -1,53 +1,15 @@
 #include "compile/fusion.h"
 
-#include <algorithm>
-
-#include "core/ops/batching.h"
+#include "compile/loop_group.h"
 
 namespace lockstep::compiler {
 
 namespace {
 
-/// Below this many elements a call costs more than the pass over memory that it saves.
-constexpr int64_t kFewest = 1 << 15;
-
-const ValueType& type_of(const Graph& graph, ValueId id) {
-  return graph.values[static_cast<size_t>(id)];
-}
-
-int64_t element_count(const ValueType& type) { return count_elements(type.sizes); }
-
-/// Whether element i of the value is at place i of its memory, and how many there are is `count`.
-bool is_row_of(const ValueType& type, int64_t count) {
-  return type.device == kCPU && is_contiguous(type.sizes, type.strides) &&
-         element_count(type) == count;
-}
-
-/// The number of elements that the node computes one by one from as many of its operands', or 0.
+/// The number of elements that the node computes one by one, or 0.
 int64_t pointwise_count(const Graph& graph, const Node& node) {
-  const Operator& op = *node.op;
-  if (op.kind() != OpKind::kStructured || op.form() != OpForm::kFunctional ||
-      op.batching() != &batching::elementwise || op.draws_random_numbers() ||
-      node.results.size() != 1 || node.results[0] == kAbsent) {
-    return 0;
-  }
-  const ValueType& result = type_of(graph, node.results[0]);
-  const int64_t count = element_count(result);
-  if (count < kFewest || !is_row_of(result, count)) return 0;
-  bool fits = true;
-  bool has_row = false;
-  for (const NodeArgument& argument : node.arguments) {
-    if (argument.kind == NodeArgument::Kind::kTensors) return 0;
-    // A fill or a copy in another format does not depend on the elements alone.
-    if (argument.constant.tag() == Value::Tag::kMemoryFormat) return 0;
-  }
-  each_read(node, [&](ValueId id) {
-    const ValueType& type = type_of(graph, id);
-    const bool is_row = is_row_of(type, count) && same(type.sizes, result.sizes);
-    has_row = has_row || is_row;
-    fits = fits && (is_row || (type.device == kCPU && type.sizes.size() == 0));
-  });
-  return fits && has_row ? count : 0;
+  if (!loop_of(graph, node)) return 0;
+  return count_elements(graph.values[static_cast<size_t>(node.results[0])].sizes);
 }
 
 }  // namespace

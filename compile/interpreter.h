@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "compile/block_run.h"
+#include "compile/loop_group.h"
 
 namespace lockstep::compiler {
 
@@ -32,7 +32,7 @@ class Interpreter {
 
   Graph graph_;
   std::vector<std::vector<ValueId>> released_;  ///< by node: what nothing behind it reads
-  std::map<size_t, BlockRun> groups_;           ///< by first node
+  std::map<size_t, LoopGroup> groups_;          ///< by first node
   std::vector<size_t> group_ends_;              ///< by first node: one behind its last
 };
 

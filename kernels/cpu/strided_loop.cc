@@ -7,6 +7,7 @@
 
 #include "core/base/parallel.h"
 #include "kernels/common/strided_plan.h"
+#include "kernels/cpu/captured_loop.h"
 #include "kernels/cpu/streaming.h"
 #include "kernels/cpu/transpose.h"
 
@@ -257,6 +258,9 @@ bool crosses_rows(const StridedPlan& plan, std::span<const Access> access, int f
 }  // namespace
 
 void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec) {
+  if (LoopCapture* const capture = LoopCapture::active()) [[unlikely]] {
+    return capture_loop(*capture, out, inputs, spec);
+  }
   const int64_t streamable = streamable_bytes(out, inputs);
   const bool streamed = worth_streaming(streamable);
   const bool ahead = streamed || (spec.heavy && out.numel > spec.grain());

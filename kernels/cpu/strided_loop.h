@@ -23,10 +23,16 @@ struct LoopSpec {
   ComputeLane lanes[4];  ///< of the output, then of each input
   /// The loop on bf16 elements, for f32 lanes; null if converting through buffers is as fast.
   InnerLoop bf16_loop = nullptr;
+  /// Size of the functor if its bytes may be copied and kept, else 0.
+  size_t functor_bytes = 0;
+  /// Bit i is set if input i is a NumberOperand.
+  uint32_t numbers = 0;
 
   /// Minimum number of elements per task.
   int64_t grain() const { return heavy ? 8192 : 32768; }
 };
+
+inline constexpr size_t kMostFunctorBytes = 32;  ///< that are kept
 
 /// Runs an elementwise operator over tensors of any strides and dtypes. Inputs broadcast to out's
 /// shape; operands that are not stored in the loop's lane type, or not contiguous, go through a
@@ -39,6 +45,16 @@ template <class F>
 concept Heavy = requires {
   F::kHeavy;
 };
+/// Refers to something that lives as long as the call, such as an error flag.
+template <class F>
+concept RefersOutside = requires {
+  F::kRefersOutside;
+};
+template <class F>
+inline constexpr size_t kKeptBytes =
+    std::is_trivially_copyable_v<F> && !RefersOutside<F> && sizeof(F) <= kMostFunctorBytes
+        ? sizeof(F)
+        : 0;
 template <class F, class... A>
 concept HasRare = requires(A... a) {
   F::rare(a...);
@@ -90,10 +106,10 @@ LS_WIDE_VECTORS void wide_inner_loop(int64_t n, void* out, const void* const* in
   inner_loop<F, R, A...>(n, out, in, functor);
 }
 
-/// Light loops are memory-bound either way, so only heavy ones have the wide variant.
+/// Loops of integers alone are rare where time matters, and have no wide variant.
 template <class F, class R, class... A>
 InnerLoop chosen_loop() {
-  if constexpr (Heavy<F> && std::is_floating_point_v<R>) {
+  if constexpr (std::is_floating_point_v<R> || (std::is_floating_point_v<A> || ...)) {
     return for_this_cpu(&wide_inner_loop<F, R, A...>, &inner_loop<F, R, A...>);
   }
   return &inner_loop<F, R, A...>;
@@ -132,12 +148,16 @@ template <class R, class... A, class F, class... I>
 void elementwise(const Out& out, const F& functor, const I&... inputs) {
   static_assert(sizeof...(A) == sizeof...(I));
   const In* const list[] = {&tensor_of(inputs)...};
+  uint32_t numbers = 0, bit = 1;
+  ((numbers |= std::is_same_v<I, NumberOperand> ? bit : 0, bit *= 2), ...);
   strided_loop(out, list,
                {detail::chosen_loop<F, R, A...>(),
                 &functor,
                 detail::Heavy<F>,
                 {lane_of<R>, lane_of<A>...},
-                detail::chosen_bf16_loop<F, R, A...>()});
+                detail::chosen_bf16_loop<F, R, A...>(),
+                detail::kKeptBytes<F>,
+                numbers});
 }
 
 }  // namespace lockstep::cpu

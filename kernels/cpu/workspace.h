@@ -42,6 +42,7 @@ enum class WorkspaceUse : uint8_t {
   kConvPackedWeight,
   kConvWeight,
   kConvSums,
+  kLoopProgram,
   kPlaneSums,
   kProductScratch,
   kTileSums,
@@ -49,7 +50,7 @@ enum class WorkspaceUse : uint8_t {
   kWinograd,
   kWinogradBlock,
 };
-inline constexpr int kWorkspaceUses = 14;
+inline constexpr int kWorkspaceUses = 15;
 
 /// This thread's workspace for one use. They are one thread-local object: where a running program
 /// loads the library, as Python does, thread-locals share a few hundred bytes

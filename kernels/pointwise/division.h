@@ -108,6 +108,7 @@ template <class F>
 struct Guarded {
   static constexpr FunctorName kName{"Guarded", F::kName};
   static constexpr bool kHeavy = true;
+  static constexpr bool kRefersOutside = true;
   ErrorFlag zero;
   LS_HOST_DEVICE int64_t operator()(int64_t a, int64_t b) const {
     if (b == 0) [[unlikely]] {

@@ -40,19 +40,59 @@ TEST(FusePointwise, TakesLaterNodesThatAreReady) {
   EXPECT_EQ(graph.nodes[3].op->name(), "mm");
 }
 
-TEST(FusePointwise, LeavesOutWhatIsSmallBroadcastStridedOrRandom) {
-  const Graph graph = fuse_pointwise(
-      parse_graph(R"(graph(%0: float32[4, 4], %1: float32[256, 256], %2: float32[256]) {
-  %3: float32[4, 4] = exp(%0)
-  %4: float32[4, 4] = neg(%3)
-  %5: float32[256, 256] = add.Tensor(%1, %2, 1)
-  %6: float32[256, 256], %7: bool[256, 256] = native_dropout(%5, 0.5, True)
-  %8: float32[256, 256] strides [1, 256] = t(%6)
-  %9: float32[256, 256] strides [1, 256] = neg(%8)
-  %10: float32[256, 256] strides [1, 256] = exp(%9)
+TEST(FusePointwise, LeavesOutWhatIsStridedRandomCheckedOrBroadcastAlongRows) {
+  const Graph graph =
+      fuse_pointwise(parse_graph(R"(graph(%0: int64[4, 4], %1: float32[4, 4], %2: float32[4, 1]) {
+  %3: int64[4, 4] = floor_divide(%0, %0)
+  %4: int64[4, 4] = neg(%3)
+  %5: float32[4, 4] = add.Tensor(%1, %2, 1)
+  %6: float32[4, 4], %7: bool[4, 4] = native_dropout(%5, 0.5, True)
+  %8: float32[4, 4] strides [1, 4] = t(%6)
+  %9: float32[4, 4] strides [1, 4] = neg(%8)
+  %10: float32[4, 4] strides [1, 4] = exp(%9)
   return %4, %10
 })"));
   for (const int32_t group : groups_of(graph)) EXPECT_EQ(group, -1);
+}
+
+TEST(FusePointwise, TakesSmallTensorsRowsAndNumbers) {
+  const Graph graph =
+      fuse_pointwise(parse_graph(R"(graph(%0: float32[2, 3], %1: float32[3], %2: float32[1, 1]) {
+  %3: float32[2, 3] = add.Tensor(%0, %1, 1)
+  %4: float32[2, 3] = mul.Tensor(%3, %2)
+  %5: bfloat16[2, 3] = _to_copy(%4, bfloat16, None, None, None, False, None)
+  return %5
+})"));
+  EXPECT_THAT(groups_of(graph), ElementsAre(0, 0, 0));
+}
+
+TEST(FusePointwise, DivisionsByZeroAreStillFound) {
+  const CompiledFunction quotient = compile(
+      [](TensorList in) { return std::vector<Tensor>{in[0].add(1).floor_divide(in[1]).neg()}; });
+  const Tensor x = arange(6, DType::kI64);
+  EXPECT_NO_THROW(quotient({x, ones_like(x)}));
+  expect_error<Error>([&] { quotient({x, zeros_like(x)}); }, "integer division by zero");
+}
+
+TEST(FusePointwise, RowsOfAnyLengthGiveTheBitsOfWholeTensors) {
+  const CompiledFunction compiled = compile([](TensorList in) {
+    const Tensor x = in[0].add(in[1]).mul(in[2]).to(DType::kBF16);
+    return std::vector<Tensor>{x, x.add(in[3]).tanh().sub(in[0])};
+  });
+  for (const int64_t columns : {1, 3, 1000, 1024, 1025, 5000}) {
+    for (const int64_t rows : {int64_t{2}, int64_t{7}, 3000 / columns + 2}) {
+      const std::vector<Tensor> in = {randn({2, rows, columns}), randn({columns}),
+                                      randn({1, rows, columns}), randn({1, 1}).to(DType::kBF16)};
+      const Tensor x = in[0].add(in[1]).mul(in[2]).to(DType::kBF16);
+      const std::vector<Tensor> want = {x, x.add(in[3]).tanh().sub(in[0])};
+      compiled(in);
+      const std::vector<Tensor> got = compiled(in);
+      for (size_t i = 0; i < want.size(); ++i) {
+        ASSERT_EQ(std::memcmp(got[i].data(), want[i].data(), want[i].nbytes()), 0)
+            << "output " << i << " of " << rows << " rows of " << columns;
+      }
+    }
+  }
 }
 
 TEST(FusePointwise, TextHoldsGroups) {

@@ -5,6 +5,7 @@
 
 #include "core/base/parallel.h"
 #include "kernels/common/strided_plan.h"
+#include "kernels/cpu/captured_loop.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/transpose.h"
 
@@ -122,6 +123,9 @@ void copy_bytes(char* to, const char* from, int64_t bytes) {
 }  // namespace
 
 void copy_elements(const Out& out, const In& src) {
+  if (LoopCapture* const capture = LoopCapture::active()) [[unlikely]] {
+    return capture_cast(*capture, out, src);
+  }
   if (out.numel == 0) return;
   const int64_t element = static_cast<int64_t>(lockstep::size_of(out.dtype));
   if (out.dtype == src.dtype && out.contiguous && src.contiguous && out.numel == src.numel) {

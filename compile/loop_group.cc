@@ -1,0 +1,174 @@
+#include "compile/loop_group.h"
+
+#include <algorithm>
+
+#include "autograd/autocast.h"
+#include "autograd/grad_mode.h"
+#include "core/base/check.h"
+#include "core/ops/batching.h"
+#include "core/ops/factory/factory.h"
+
+namespace lockstep::compiler {
+
+namespace {
+
+const ValueType& type_of(const Graph& graph, ValueId id) {
+  return graph.values[static_cast<size_t>(id)];
+}
+
+bool is_contiguous(const ValueType& type) {
+  return lockstep::is_contiguous(type.sizes, type.strides);
+}
+
+/// Whether the sizes are the last ones of `of`, behind dimensions of size 1.
+bool is_row_of(const Dims& sizes, const Dims& of) {
+  size_t first = 0;
+  while (first < sizes.size() && sizes[first] == 1) ++first;
+  const size_t count = sizes.size() - first;
+  if (count > of.size()) return false;
+  return std::equal(sizes.begin() + first, sizes.end(), of.end() - count);
+}
+
+/// How elements of `result` read the operand; nothing if it is neither of the ways of a program.
+std::optional<LoopProgram::Place> place_of(const ValueType& operand, const ValueType& result) {
+  if (operand.device != result.device || !is_contiguous(operand)) return std::nullopt;
+  if (count_elements(operand.sizes) == 1) return LoopProgram::Place::kNumber;
+  if (same(operand.sizes, result.sizes)) return LoopProgram::Place::kArray;
+  if (is_row_of(operand.sizes, result.sizes)) return LoopProgram::Place::kRow;
+  return std::nullopt;
+}
+
+/// Whether element i of the node's only result can only depend on elements of its arguments.
+bool is_elementwise(const Node& node) {
+  const Operator& op = *node.op;
+  if (op.kind() != OpKind::kStructured || op.form() != OpForm::kFunctional ||
+      op.batching() != &batching::elementwise || op.draws_random_numbers() ||
+      node.results.size() != 1 || node.results[0] == kAbsent) {
+    return false;
+  }
+  return std::ranges::none_of(node.arguments, [](const NodeArgument& argument) {
+    return argument.kind == NodeArgument::Kind::kTensors ||
+           // A copy in another format does not depend on the elements alone.
+           argument.constant.tag() == Value::Tag::kMemoryFormat;
+  });
+}
+
+/// A few elements with the dtype of a value, and with one only where it has one.
+Tensor few_elements(const ValueType& type) {
+  constexpr int64_t kFew = 5;
+  if (type.sizes.size() == 0) return zeros({}, {type.dtype, type.device});
+  return zeros({count_elements(type.sizes) == 1 ? 1 : kFew}, {type.dtype, type.device});
+}
+
+}  // namespace
+
+std::optional<NodeLoop> loop_of(const Graph& graph, const Node& node) {
+  if (!is_elementwise(node)) return std::nullopt;
+  const ValueType& result = type_of(graph, node.results[0]);
+  if (loop_runner(result.device.type) == nullptr || !is_contiguous(result) ||
+      count_elements(result.sizes) < 2) {
+    return std::nullopt;
+  }
+  std::vector<Tensor> tensors;
+  std::vector<ValueId> ids;
+  SmallVector<Value, 8> arguments;
+  tensors.reserve(node.arguments.size());
+  bool has_array = false;
+  for (const NodeArgument& argument : node.arguments) {
+    if (argument.kind == NodeArgument::Kind::kConstant) {
+      arguments.push_back(argument.constant);
+      continue;
+    }
+    const ValueId id = argument.values[0];
+    if (id == kAbsent) {
+      arguments.push_back(Value());
+      continue;
+    }
+    const auto place = place_of(type_of(graph, id), result);
+    if (!place) return std::nullopt;
+    has_array = has_array || place == LoopProgram::Place::kArray;
+    tensors.push_back(few_elements(type_of(graph, id)));
+    ids.push_back(id);
+    arguments.push_back(Value(tensors.back()));
+  }
+  if (!has_array) return std::nullopt;
+  const NoGradGuard no_grad;
+  const AutocastStateGuard no_autocast({});
+  std::optional<LoopCapture::Taken> taken;
+  Tensor computed;
+  try {
+    LoopCapture capture;
+    Stack stack(std::span<Value>(arguments.data(), arguments.size()));
+    node.op->call_boxed(stack);
+    computed = stack.results()[0].take_tensor();
+    taken = capture.taken();
+  } catch (const Error&) {
+    return std::nullopt;  // it takes no vectors: matrices are its elements
+  }
+  if (!taken || taken->result != computed.data() || taken->count != computed.numel() ||
+      computed.dtype() != result.dtype) {
+    return std::nullopt;
+  }
+  NodeLoop loop{taken->loop, {}};
+  for (const void* const address : taken->operands) {
+    const auto found = std::ranges::find(tensors, address,
+                                         [](const Tensor& t) -> const void* { return t.data(); });
+    if (found == tensors.end()) return std::nullopt;
+    loop.operands.push_back(ids[static_cast<size_t>(found - tensors.begin())]);
+  }
+  return loop;
+}
+
+LoopGroup::LoopGroup(const Graph& graph, std::span<const Node> nodes,
+                     const std::vector<bool>& is_read_later) {
+  std::vector<int32_t> slots(graph.values.size(), -1);
+  for (const Node& node : nodes) {
+    const std::optional<NodeLoop> loop = loop_of(graph, node);
+    LS_CHECK(loop, Error, "[compile] {} cannot be part of a fused group here.", node.op->name());
+    const ValueId id = node.results[0];
+    const ValueType& result = type_of(graph, id);
+    count_ = count_elements(result.sizes);
+    runner_ = loop_runner(result.device.type);
+    LoopProgram::Step step{.loop = loop->loop, .operands = {}, .result = 0};
+    for (const ValueId operand : loop->operands) {
+      int32_t& slot = slots[static_cast<size_t>(operand)];
+      if (slot == -1) {
+        slot = static_cast<int32_t>(program_.slots.size());
+        const ValueType& type = type_of(graph, operand);
+        operands_.push_back({program_.slots.size(), operand});
+        program_.slots.push_back({.place = *place_of(type, result),
+                                  .dtype = type.dtype,
+                                  .period = count_elements(type.sizes)});
+      }
+      step.operands.push_back(slot);
+    }
+    const bool is_kept = is_read_later[static_cast<size_t>(id)];
+    step.result = slots[static_cast<size_t>(id)] = static_cast<int32_t>(program_.slots.size());
+    if (is_kept) {
+      results_.push_back({program_.slots.size(), id});
+      result_types_.push_back(result);
+    }
+    program_.slots.push_back(
+        {.place = is_kept ? LoopProgram::Place::kResult : LoopProgram::Place::kScratch,
+         .dtype = result.dtype});
+    program_.steps.push_back(std::move(step));
+  }
+  program_.assign_buffers();
+}
+
+void LoopGroup::run(std::vector<Tensor>& values) const {
+  SmallVector<void*, 16> memory;
+  for (size_t i = 0; i < program_.slots.size(); ++i) memory.push_back(nullptr);
+  for (const Bound& operand : operands_) {
+    memory[operand.slot] = values[static_cast<size_t>(operand.value)].data();
+  }
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const ValueType& type = result_types_[i];
+    Tensor& result = values[static_cast<size_t>(results_[i].value)];
+    result = empty_strided_tensor(type.sizes, type.strides, type.dtype, type.device);
+    memory[results_[i].slot] = result.data();
+  }
+  runner_(program_, count_, std::span<void* const>(memory.data(), memory.size()));
+}
+
+}  // namespace lockstep::compiler

@@ -1,0 +1,70 @@
+#include "core/dispatch/element_loop.h"
+
+#include <array>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace lockstep {
+
+namespace {
+
+thread_local constinit LoopCapture* t_capture = nullptr;
+
+std::array<LoopRunner, kDeviceTypes>& runners() {
+  static std::array<LoopRunner, kDeviceTypes> runners{};
+  return runners;
+}
+
+}  // namespace
+
+LoopCapture::LoopCapture() {
+  LS_ASSERT(t_capture == nullptr);
+  t_capture = this;
+}
+
+LoopCapture::~LoopCapture() { t_capture = nullptr; }
+
+LoopCapture* LoopCapture::active() noexcept { return t_capture; }
+
+void LoopCapture::take(Taken taken) {
+  ++calls_;
+  taken_ = std::move(taken);
+}
+
+std::optional<LoopCapture::Taken> LoopCapture::taken() const {
+  return calls_ == 1 && taken_->loop ? taken_ : std::nullopt;
+}
+
+void LoopProgram::assign_buffers() {
+  std::vector<size_t> last_read(slots.size(), 0);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    for (const int32_t slot : steps[i].operands) last_read[static_cast<size_t>(slot)] = i;
+  }
+  std::vector<int32_t> unused;
+  buffers = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    // The result's comes first: operands are still read while it is written.
+    Slot& result = slots[static_cast<size_t>(steps[i].result)];
+    if (unused.empty()) {
+      result.buffer = buffers++;
+    } else {
+      result.buffer = unused.back();
+      unused.pop_back();
+    }
+    for (size_t slot = 0; slot < slots.size(); ++slot) {
+      if (slots[slot].buffer != -1 && last_read[slot] == i &&
+          steps[i].result != static_cast<int32_t>(slot)) {
+        unused.push_back(slots[slot].buffer);
+      }
+    }
+  }
+}
+
+void register_loop_runner(DeviceType type, LoopRunner runner) {
+  runners()[static_cast<size_t>(type)] = runner;
+}
+
+LoopRunner loop_runner(DeviceType type) { return runners()[static_cast<size_t>(type)]; }
+
+}  // namespace lockstep

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/tensor/device.h"
+#include "core/tensor/dtype.h"
+
+namespace lockstep {
+
+/// The loop of an element-wise kernel without the tensors of a call: computes elements of a result
+/// from as many elements of each operand. Only the backend that made it knows what it holds.
+class ElementLoop {
+ public:
+  virtual ~ElementLoop() = default;
+
+ protected:
+  ElementLoop() = default;
+  ElementLoop(const ElementLoop&) = default;
+  ElementLoop& operator=(const ElementLoop&) = default;
+};
+
+/// While alive, element-wise kernels that this thread calls give their loop away instead of running
+/// it: what they would write is left as it was. Not nested.
+class LoopCapture {
+ public:
+  /// A loop with the addresses of the tensors that it was called for.
+  struct Taken {
+    std::shared_ptr<const ElementLoop> loop;
+    const void* result = nullptr;
+    int64_t count = 0;  ///< elements that it computes
+    std::vector<const void*> operands;  ///< numbers that are no tensors are part of the loop
+  };
+
+  LoopCapture();
+  ~LoopCapture();
+  LoopCapture(const LoopCapture&) = delete;
+  LoopCapture& operator=(const LoopCapture&) = delete;
+
+  /// The capture of this thread, or null. For kernels.
+  static LoopCapture* active() noexcept;
+  /// For kernels: instead of the loop. A null `loop` cannot run apart from its call.
+  void take(Taken taken);
+
+  /// The loop, if there was just one and it can run apart.
+  std::optional<Taken> taken() const;
+
+ private:
+  std::optional<Taken> taken_;
+  int calls_ = 0;
+};
+
+/// Element-wise loops that run one after the other on a few elements, then on the next few, with
+/// what they compute in between in the cache.
+struct LoopProgram {
+  enum class Place : uint8_t {
+    kArray,    ///< as many elements as the program computes
+    kRow,      ///< `period` elements, which repeat
+    kNumber,   ///< one element
+    kScratch,  ///< computed and read by steps alone
+    kResult,   ///< computed by a step, as many elements as the program computes
+  };
+  struct Slot {
+    Place place = Place::kArray;
+    DType dtype = DType::kF32;
+    int64_t period = 0;
+    int32_t buffer = -1;  ///< of kScratch and kResult: the one that holds its elements meanwhile
+  };
+  struct Step {
+    std::shared_ptr<const ElementLoop> loop;
+    std::vector<int32_t> operands;  ///< slots
+    int32_t result = 0;
+  };
+
+  std::vector<Slot> slots;
+  std::vector<Step> steps;
+  int32_t buffers = 0;
+
+  /// Sets the buffers: a slot shares one with slots that nothing reads any more.
+  void assign_buffers();
+};
+
+/// Runs a program on `count` elements. `memory`: the address of each slot, null for kScratch.
+/// Results share no memory with anything else.
+using LoopRunner = void (*)(const LoopProgram& program, int64_t count,
+                            std::span<void* const> memory);
+
+/// Sets what runs programs on a kind of device, whose kernels then take part in captures.
+void register_loop_runner(DeviceType type, LoopRunner runner);
+/// Null if the device has none.
+LoopRunner loop_runner(DeviceType type);
+
+}  // namespace lockstep

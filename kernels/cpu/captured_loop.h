@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+
+#include "core/dispatch/element_loop.h"
+#include "core/tensor/kernel_arguments.h"
+#include "kernels/cpu/strided_loop.h"
+
+namespace lockstep::cpu {
+
+/// Hands the loop that `strided_loop` would run to the capture.
+void capture_loop(LoopCapture& capture, const Out& out, std::span<const In* const> inputs,
+                  const LoopSpec& spec);
+/// The same for `copy_elements`.
+void capture_cast(LoopCapture& capture, const Out& out, const In& src);
+
+}  // namespace lockstep::cpu
