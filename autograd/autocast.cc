@@ -151,6 +151,7 @@ Tensor converted(const Tensor& tensor, DType dtype) {
 }
 
 Tensor cast(const Tensor& tensor, DType dtype) {
+  if (is_recording()) return to(tensor, dtype);  // of the elements that it has in each run
   if (!is_worth_keeping(tensor, dtype)) return converted(tensor, dtype);
   const CastKey key{tensor.impl(), dtype, is_grad_enabled(), is_inference_mode_enabled()};
   CastCache& cache = cast_cache();

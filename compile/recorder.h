@@ -22,6 +22,7 @@ namespace lockstep::compiler {
 class Recorder final : public DispatchMode {
  public:
   void call(const Operator& op, KeySet keys, Stack& stack) override;
+  bool records() const override { return true; }
 
   /// Announces a tensor as the next input of the graph.
   void add_input(const Tensor& tensor);

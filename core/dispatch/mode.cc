@@ -10,6 +10,12 @@ namespace lockstep {
 struct ModeStacks {
   static void call_function_mode(const Operator& op, KeySet keys, Stack& stack);
   static void call_dispatch_mode(const Operator& op, KeySet keys, Stack& stack);
+  static bool is_recording(const ModeGuard* top) noexcept {
+    for (; top != nullptr; top = top->outer_) {
+      if (top->dispatch_->records()) return true;
+    }
+    return false;
+  }
 };
 
 namespace {
@@ -62,6 +68,8 @@ void DispatchMode::pass_on(const Operator& op, KeySet keys, Stack& stack) {
   if (keys.empty()) op.throw_missing(keys);
   op.redispatch_boxed(keys, stack);
 }
+
+bool is_recording() noexcept { return ModeStacks::is_recording(t_modes.dispatch); }
 
 ModeGuard::ModeGuard(FunctionMode& mode) noexcept : function_(&mode), outer_(t_modes.function) {
   t_modes.function = this;

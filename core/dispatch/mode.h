@@ -23,6 +23,9 @@ class DispatchMode {
   virtual ~DispatchMode() = default;
   /// `keys` are the keys of the call not handled yet; `pass_on(op, keys, stack)` passes it on.
   virtual void call(const Operator& op, KeySet keys, Stack& stack) = 0;
+  /// Whether the calls are kept, to be run again on tensors with other elements. What is computed
+  /// from tensors then has to be computed by calls, and not be taken from a cache.
+  virtual bool records() const { return false; }
 
  protected:
   static void pass_on(const Operator& op, KeySet keys, Stack& stack);
@@ -54,6 +57,8 @@ struct ActiveModes {
 /// Get and set the calling thread's modes: for a worker thread that continues the work of a thread
 /// that waits for it (core/dispatch/thread_state.h).
 ActiveModes active_modes() noexcept;
+/// Whether a dispatch mode of the calling thread `records()`.
+bool is_recording() noexcept;
 void set_active_modes(ActiveModes modes) noexcept;
 
 }  // namespace lockstep

@@ -267,6 +267,32 @@ TEST(Compile, ExceptionsOfTheFunctionReachTheCaller) {
   EXPECT_THAT(compiled.programs(), IsEmpty());
 }
 
+TEST(Compile, CastsOfWeightsFollowTheWeights) {
+  for (const bool keeps : {false, true}) {
+    for (const bool cast_before : {false, true}) {
+      const Tensor w = randn({3, 3}).set_requires_grad();
+      keep_cast(w, keeps);
+      const CompiledTensorFunction compiled = compile([&](const Tensor& x) { return x.mm(w); });
+      const Tensor x = numbers(1);
+      for (int step = 0; step < 3; ++step) {
+        const AutocastGuard autocast(DeviceType::kCPU);
+        if (cast_before) w.mm(w);
+        const Tensor got = compiled(x), want = x.mm(w);
+        EXPECT_TRUE(equal(got, want)) << step << keeps << cast_before;
+        got.sum().backward();
+        const Tensor gradient = w.grad();
+        w.set_grad({});
+        want.sum().backward();
+        EXPECT_TRUE(equal(gradient, w.grad()));
+        w.set_grad({});
+        const NoGradGuard no_grad;
+        w.add_(1);
+      }
+      EXPECT_EQ(compiled.counts().replayed, 2);
+    }
+  }
+}
+
 TEST(Compile, AutocastIsPartOfTheRecord) {
   const CompiledTensorFunction compiled = compile([](const Tensor& x) { return x.mm(x.t()); });
   EXPECT_EQ(compiled(numbers(1)).dtype(), DType::kF32);
