@@ -50,6 +50,15 @@ SummedLoss ClassifierTask::forward(int64_t batch, int64_t first, int64_t count) 
   return {nn::sum_of_losses(*model_, samples.tensors[0], samples.tensors[1]), samples.targets};
 }
 
+Tensor ClassifierTask::losses(int64_t batch, int64_t first, int64_t count) {
+  LS_ASSERT(count == micro_batch_size_);
+  const NoGradGuard no_grad;
+  const StagedBatches::MicroBatch samples = micro_batches_.get(batch, first);
+  return cross_entropy_loss(nn::logits_of(*model_, samples.tensors[0]), samples.tensors[1], {},
+                            Reduction::kNone)
+      .to(DType::kF64);
+}
+
 std::optional<Evaluation> ClassifierTask::evaluate(const HeldOutPart& part) {
   const NoGradGuard no_grad;
   const bool was_training = model_->is_training();

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"
+#include "core/ops/view/shape.h"
 #include "data/tokenizers/tokenizer.h"
 #include "train/generate.h"
 #include "train/weights/hugging_face_folder.h"
@@ -61,6 +63,17 @@ SummedLoss LanguageTask::forward(int64_t batch, int64_t first, int64_t count) {
     micro_batches_.prefetch_after(batch, first, count, options_.first_sample, options_.end_sample);
   }
   return {loss, samples.targets};
+}
+
+Tensor LanguageTask::losses(int64_t batch, int64_t first, int64_t count) {
+  const NoGradGuard no_grad;
+  const StagedBatches::MicroBatch samples = micro_batches_.get(batch, first);
+  std::vector<Tensor> losses;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto row = [i](const Tensor& of_all) { return of_all.narrow(0, i, 1); };
+    losses.push_back(nn::sum_of_losses(*model_, row(samples.tensors[0]), row(samples.tensors[1])));
+  }
+  return stack(losses).to(DType::kF64);
 }
 
 bool LanguageTask::holds_out() const { return source_->validation_windows(options_.length) > 0; }

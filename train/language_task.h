@@ -30,6 +30,7 @@ class LanguageTask final : public Task {
   const TokenSource& source() const { return *source_; }
 
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override;
+  Tensor losses(int64_t batch, int64_t first, int64_t count) override;
   std::vector<SampleOrigin> origins(int64_t batch, int64_t count) const override {
     return source_->origins(batch, count, options_.length);
   }

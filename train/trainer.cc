@@ -259,6 +259,10 @@ StepResult Trainer::step(bool another) {
     if (result.outcome.finite) overlap_.add(std::move(overlap));
   }
   if (!result.outcome.finite && !again) result.non_finite = find_non_finite(step);
+  if (!result.spike.empty()) {
+    const std::string samples = samples_of_spike(step.batch);
+    if (!samples.empty()) result.spike += "; " + samples;
+  }
   return result;
 }
 

@@ -61,7 +61,9 @@ struct StepResult {
   /// If an audit found ranks that compute differently, what it found, the same text on all ranks.
   /// Then nothing was updated, and the next step is this one once more.
   std::string audit;
-  std::string spike;  ///< which number of a step that is a spike lies above which; else empty
+  /// Which number of a step that is a spike lies above which, and the samples with the largest
+  /// losses; empty for other steps.
+  std::string spike;
   bool stop = false;  ///< some rank was asked to stop
 };
 
@@ -342,6 +344,8 @@ class Trainer {
   std::string find_non_finite(const StepInFlight& step);
   /// Says so of a step that updated parameters as their gradients came. All ranks get the same
   /// text.
+  /// The samples of a batch with the largest losses, the same text on all ranks. Collective.
+  std::string samples_of_spike(int64_t batch);
   std::string find_non_finite_sums();
 
   dist::ProcessGroup* group_;

@@ -1,13 +1,18 @@
 // The part of Trainer that looks for what is wrong with a step: numbers that are not finite,
 // spikes, ranks that compute differently.
 
+#include "autograd/autocast.h"
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
+#include "core/ops/factory/copy.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/view/view.h"
 #include "core/tensor/random_state_guard.h"
 #include "dist/group/agreement.h"
 #include "nn/statistics_log.h"
 #include "train/gradient_options.h"
 #include "train/non_finite_search.h"
+#include "train/spike_samples.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {
@@ -20,6 +25,38 @@ void Trainer::look_for_spike(StepResult& result) {
     result.outcome.left_out = settings_.spikes.leaves_out();
   }
   result.outcome.spike = spikes_.add(result.step, result.loss, result.grad_norm);
+}
+
+std::string Trainer::samples_of_spike(int64_t batch) {
+  nn::Module& model = task_->model();
+  const bool was_training = model.is_training();
+  const NoGradGuard no_grad;
+  const AutocastGuard region = autocast_region(settings_.precision, settings_.device.type);
+  const DefaultDeviceGuard on_device(settings_.device);
+  const StepShare& share = settings_.share;
+  const Tensor losses = zeros({settings_.batch_size}, {DType::kF64, settings_.device});
+  if (sharded_ != nullptr) sharded_->summon_full_parameters();
+  model.eval();  // no dropout, and running statistics stay
+  bool can_tell = true;
+  try {
+    for (int64_t i = 0; i < share.micro_batches; ++i) {
+      const int64_t first = share.first_sample + i * share.micro_batch_size;
+      const Tensor own = task_->losses(batch, first, share.micro_batch_size);
+      can_tell = own.defined();
+      if (!can_tell) break;
+      losses.narrow(0, first, share.micro_batch_size).copy_(own);
+    }
+  } catch (...) {
+    model.train(was_training);
+    throw;
+  }
+  model.train(was_training);
+  if (sharded_ != nullptr) sharded_->release_full_parameters();
+  if (!can_tell) return {};
+  if (group_ != nullptr) group_->all_reduce(losses).wait();
+  const Tensor here = losses.to(kCPU);
+  return describe_largest({here.data<double>(), static_cast<size_t>(here.numel())},
+                          task_->origins(batch, settings_.batch_size));
 }
 
 std::string Trainer::find_non_finite_sums() {

@@ -18,6 +18,12 @@ class ForwardingTask : public Task {
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
     return task_->forward(batch, first, count);
   }
+  Tensor losses(int64_t batch, int64_t first, int64_t count) override {
+    return task_->losses(batch, first, count);
+  }
+  std::vector<SampleOrigin> origins(int64_t batch, int64_t count) const override {
+    return task_->origins(batch, count);
+  }
   double data_wait_ms() const override { return task_->data_wait_ms(); }
   bool holds_out() const override { return task_->holds_out(); }
   std::optional<Evaluation> evaluate(const HeldOutPart& part) override {

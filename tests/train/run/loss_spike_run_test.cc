@@ -34,6 +34,13 @@ class SpikingTask final : public ForwardingTask {
     return loss;
   }
 
+  /// Sample 1 has most of a batch's loss.
+  Tensor losses(int64_t batch, int64_t first, int64_t count) override {
+    const Tensor losses = ForwardingTask::losses(batch, first, count);
+    if (first <= 1 && 1 < first + count) losses.narrow(0, 1 - first, 1).mul_(40);
+    return losses;
+  }
+
   std::vector<int64_t> batches;  ///< those that were computed
 
  private:
@@ -83,6 +90,13 @@ TEST_F(LossSpikeRun, SkipLeavesOneUpdateOut) {
   EXPECT_EQ(newest().loss_spike->losses.size(), 4u);
 }
 
+TEST_F(LossSpikeRun, TheSampleWithTheLargestLossIsNamed) {
+  run("NOTE", {6});
+  EXPECT_TRUE(says(log(), "steps; sample 1 (")) << log();
+  EXPECT_TRUE(says(log(), "text.txt, byte "));
+  EXPECT_TRUE(says(metrics(), " % of the loss"));
+}
+
 TEST_F(LossSpikeRun, NoteTrainsOnIt) {
   EXPECT_EQ(run("NOTE", {6}), numbers_in(0, 14));
   EXPECT_EQ(newest().optimizer_steps, 14);
@@ -128,7 +142,12 @@ std::string left_by(const fs::path& run) {
   }
   const std::string metrics = file_content(run / "metrics.jsonl");
   for (size_t at = 0; (at = metrics.find("\"spike\":", at)) != std::string::npos; ++at) {
-    text += metrics.substr(at, metrics.find("\",", at) - at) + "\n";
+    std::string spike = metrics.substr(at, metrics.find("\",", at) - at);
+    const std::string folder = run.parent_path().string();
+    for (size_t path; (path = spike.find(folder)) != std::string::npos;) {
+      spike.erase(path, folder.size());
+    }
+    text += spike + "\n";
   }
   return text + file_content(run / "model.safetensors");
 }
