@@ -73,7 +73,7 @@ void add_to_channels(const ConvProblem& p, T* image, const T* bias) {
 void convolve(ConvResult result, const ConvProblem& p, ConvTensors tensors) {
   const void* onto_image = nullptr;
   if (result == ConvResult::kImage) onto_image = std::exchange(tensors.bias, nullptr);
-  if (winograd::fits(p)) {
+  if (winograd::fits(result, p)) {
     winograd::convolve(result, p, tensors);
   } else if (p.dtype != DType::kF32 || !onednn::convolve(result, p, tensors)) {
     convolve_by_loops(result, p, tensors);
@@ -122,7 +122,11 @@ void choose_and_convolve(ConvResult result, const ConvProblem& p, const ConvTens
     // Adding the bias to an image already rounded to bf16 would round twice.
     const bool once = result != ConvResult::kImage || tensors.bias == nullptr;
     const bool native = p.dtype == DType::kBF16 && once;
-    if (!native || !onednn::convolve(result, p, tensors)) convolve_in<float>(result, p, tensors);
+    if (native && winograd::fits(result, p)) {
+      winograd::convolve(result, p, tensors);
+    } else if (!native || !onednn::convolve(result, p, tensors)) {
+      convolve_in<float>(result, p, tensors);
+    }
   }
 }
 

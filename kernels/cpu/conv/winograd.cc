@@ -3,6 +3,7 @@
 #include "core/base/parallel.h"
 #include "kernels/cpu/block_product.h"
 #include "kernels/cpu/conv/winograd_tiles.h"
+#include "kernels/cpu/matmul/onednn.h"
 
 namespace lockstep::cpu::winograd {
 
@@ -173,9 +174,9 @@ class Blocks {
           }
           constexpr auto kSize = static_cast<int64_t>(sizeof(float));
           static const TransposeBlock transpose = transpose_block(kSize);
-          transpose(reinterpret_cast<char*>(to.row(image, channel, begin)),
-                    to.height * to.width * kSize, reinterpret_cast<const char*>(results),
-                    product.channels * kSize, product.channels, (end - begin) * to.width);
+          transpose(to.row(image, channel, begin), to.height * to.width * kSize,
+                    reinterpret_cast<const char*>(results), product.channels * kSize,
+                    product.channels, (end - begin) * to.width);
         });
   }
 
@@ -207,8 +208,11 @@ void convolve_images(const Filter& filter, int64_t batch) {
 
 }  // namespace
 
-bool fits(const ConvProblem& p) {
-  if (p.dtype != DType::kF32 || p.groups != 1 || p.rank() != 2 || p.is_empty()) return false;
+bool fits(ConvResult result, const ConvProblem& p) {
+  const bool is_narrow = p.dtype == DType::kBF16;
+  if (is_narrow && (result != ConvResult::kWeight || onednn::has_tiles())) return false;
+  if ((p.dtype != DType::kF32 && !is_narrow) || p.groups != 1 || p.rank() != 2 || p.is_empty())
+    return false;
   for (size_t i = 0; i < 2; ++i) {
     if (p.kernel[i] != 3 || p.stride[i] != 1 || p.dilation[i] != 1 || p.padding[i] > 2)
       return false;

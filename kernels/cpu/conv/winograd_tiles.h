@@ -40,20 +40,24 @@ struct Tiles {
 
 /// One of a convolution's two stacks of images, row-major [batch, channels, height, width].
 struct Images {
-  float* address;
+  void* address;
+  int64_t element;  ///< bytes: of f32, or of bf16 that are read
   int64_t channels;
   int64_t height;
   int64_t width;
 
-  float* row(int64_t image, int64_t channel, int64_t y) const {
-    return address + ((image * channels + channel) * height + y) * width;
+  char* row(int64_t image, int64_t channel, int64_t y) const {
+    return static_cast<char*>(address) +
+           ((image * channels + channel) * height + y) * width * element;
   }
 };
 inline Images image_of(const ConvProblem& p, const ConvTensors& t) {
-  return {static_cast<float*>(t.image), p.channels, p.image[0], p.image[1]};
+  const auto element = static_cast<int64_t>(size_of(p.dtype));
+  return {t.image, element, p.channels, p.image[0], p.image[1]};
 }
 inline Images map_of(const ConvProblem& p, const ConvTensors& t) {
-  return {static_cast<float*>(t.map), p.features, p.map[0], p.map[1]};
+  const auto element = static_cast<int64_t>(size_of(p.dtype));
+  return {t.map, element, p.features, p.map[0], p.map[1]};
 }
 
 /// The tiles of all maps of a batch, in rows: those of the first image from top to bottom, and so
@@ -96,11 +100,16 @@ class Pixels {
     pixels_ = room + images.channels;
     const int64_t count = (std::min(images.height, last_row) - first_row_) * images.width;
     if (count <= 0) return;
-    constexpr auto kSize = static_cast<int64_t>(sizeof(float));
-    static const TransposeBlock transpose = transpose_block(kSize);
-    transpose(reinterpret_cast<char*>(pixels_), images.channels * kSize,
-              reinterpret_cast<const char*>(images.row(image, 0, first_row_)),
-              images.height * images.width * kSize, count, images.channels);
+    const int64_t numbers = count * images.channels;
+    const bool is_narrow = images.element != static_cast<int64_t>(sizeof(float));
+    // bf16 lie behind the floats' middle first, and are widened from the front.
+    auto* const read = reinterpret_cast<char*>(pixels_) + (is_narrow ? numbers * 2 : 0);
+    transpose_block(images.element)(
+        read, images.channels * images.element, images.row(image, 0, first_row_),
+        images.height * images.width * images.element, count, images.channels);
+    if (!is_narrow) return;
+    const auto* const narrow = reinterpret_cast<const BFloat16*>(read);
+    for (int64_t i = 0; i < numbers; ++i) pixels_[i] = static_cast<float>(narrow[i]);
   }
 
   const float* at(int64_t y, int64_t x) const {

@@ -1,4 +1,5 @@
 #include <array>
+#include <type_traits>
 
 #include "core/base/parallel.h"
 #include "kernels/cpu/block_product.h"
@@ -22,7 +23,8 @@ class WeightSum {
         map_(map_of(p, t)),
         padding_{p.padding[0], p.padding[1]},
         grid_(map_, p.batch),
-        weight_(static_cast<float*>(t.weight)) {}
+        is_narrow_(p.dtype == DType::kBF16),
+        weight_(t.weight) {}
 
   void compute() {
     const int64_t rows = std::min(grid_.rows, std::max<int64_t>(1, kMostTiles / grid_.columns));
@@ -111,7 +113,6 @@ class WeightSum {
     using Lanes = typename P::Lanes;
     const int64_t stride = map_.channels * image_.channels;
     const float* const from = sums_ + feature * image_.channels;
-    float* const to = weight_ + feature * image_.channels * 9;
     for (int64_t c = 0; c < image_.channels; c += P::kLanes) {
       Lanes row[3][4];
 #pragma GCC unroll 4
@@ -133,8 +134,17 @@ class WeightSum {
         P::store(g[3 * i + 1], (row[i][1] - row[i][2]) * 0.5F);
         P::store(g[3 * i + 2], row[i][3] + (row[i][1] + row[i][2]) * 0.5F);
       }
-      for (int64_t k = 0; k < P::kLanes; ++k) {
-        for (int64_t i = 0; i < 9; ++i) to[(c + k) * 9 + i] = g[i][k];
+      const auto write = [&](auto* to) {
+        using T = std::remove_pointer_t<decltype(to)>;
+        to += (feature * image_.channels + c) * 9;
+        for (int64_t k = 0; k < P::kLanes; ++k) {
+          for (int64_t i = 0; i < 9; ++i) *to++ = T(g[i][k]);
+        }
+      };
+      if (is_narrow_) {
+        write(static_cast<BFloat16*>(weight_));
+      } else {
+        write(static_cast<float*>(weight_));
       }
     }
   }
@@ -143,7 +153,8 @@ class WeightSum {
   Images map_;
   int64_t padding_[2];
   Grid grid_;
-  float* weight_;
+  bool is_narrow_;  ///< weights, images and maps are bf16
+  void* weight_;
   Tiles image_tiles_{};
   Tiles map_tiles_{};
   float* sums_ = nullptr;

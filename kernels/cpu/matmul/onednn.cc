@@ -167,6 +167,14 @@ void multiply_wide(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int
 
 }  // namespace
 
+bool has_tiles() {
+  static const bool kHas = [] {
+    constexpr int kTiles = dnnl_cpu_isa_avx512_core_amx;
+    return (dnnl_get_effective_cpu_isa() & kTiles) == kTiles;
+  }();
+  return kHas;
+}
+
 void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
            const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
            int64_t ldc) {

@@ -14,6 +14,9 @@ namespace lockstep::cpu::onednn {
 /// where it gets none it ends the process, so each use is preceded by require_addresses.
 inline constexpr size_t kRoom = size_t{16} << 20;
 
+/// Whether the library multiplies bf16 by tiles (AMX), several times as fast as f32.
+bool has_tiles();
+
 /// Row-major c [m, n] = alpha op(a) op(b) + beta c; op transposes. c is not read when beta is 0.
 void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
            const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
