@@ -90,10 +90,10 @@ class Blocks {
   void compute(int64_t block) const {
     const int64_t tiles = (rows_ * grid_.columns + kRowUnit - 1) / kRowUnit * kRowUnit;
     const int64_t channels = filter_.from.channels;
-    const int64_t images = rows_ / grid_.rows_of_map + 2;  // a block may touch so many
-    const int64_t most_rows = std::min(2 * rows_ + 2, filter_.from.height);
-    const int64_t pixels = Pixels::room_of(filter_.from, most_rows);
-    const int64_t written = (2 * rows_ + 2 * images) * filter_.to.width * kResults;
+    // Of one image at a time.
+    const int64_t rows = std::min(rows_, grid_.rows_of_map);
+    const int64_t pixels = Pixels::room_of(filter_.from, 2 * rows + 2);
+    const int64_t written = 2 * rows * filter_.to.width * kResults;
     Room room(WorkspaceUse::kWinogradBlock, Room::rounded(pixels) +
                                                 Room::rounded(Tiles::room_of(tiles, channels)) +
                                                 Room::rounded(Tiles::room_of(tiles, kResults)) +

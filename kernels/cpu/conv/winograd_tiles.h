@@ -6,6 +6,7 @@
 
 #include "kernels/common/conv_problem.h"
 #include "kernels/cpu/arithmetic.h"
+#include "kernels/cpu/convert.h"
 #include "kernels/cpu/transpose.h"
 #include "kernels/cpu/workspace.h"
 
@@ -46,6 +47,7 @@ struct Images {
   int64_t height;
   int64_t width;
 
+  bool is_narrow() const { return element != static_cast<int64_t>(sizeof(float)); }
   char* row(int64_t image, int64_t channel, int64_t y) const {
     return static_cast<char*>(address) +
            ((image * channels + channel) * height + y) * width * element;
@@ -92,7 +94,8 @@ class Pixels {
  public:
   /// Floats of room that `rows` rows of an image take.
   static int64_t room_of(const Images& images, int64_t rows) {
-    return (std::min(rows, images.height) * images.width + 1) * images.channels;
+    const int64_t numbers = std::min(rows, images.height) * images.width * images.channels;
+    return images.channels + numbers + (images.is_narrow() ? (numbers + 1) / 2 : 0);
   }
   Pixels(const Images& images, int64_t image, int64_t first_row, int64_t last_row, float* room)
       : images_(images), first_row_(std::max<int64_t>(0, first_row)), zeros_(room) {
@@ -101,15 +104,13 @@ class Pixels {
     const int64_t count = (std::min(images.height, last_row) - first_row_) * images.width;
     if (count <= 0) return;
     const int64_t numbers = count * images.channels;
-    const bool is_narrow = images.element != static_cast<int64_t>(sizeof(float));
-    // bf16 lie behind the floats' middle first, and are widened from the front.
-    auto* const read = reinterpret_cast<char*>(pixels_) + (is_narrow ? numbers * 2 : 0);
+    auto* const read = reinterpret_cast<char*>(images.is_narrow() ? pixels_ + numbers : pixels_);
     transpose_block(images.element)(
         read, images.channels * images.element, images.row(image, 0, first_row_),
         images.height * images.width * images.element, count, images.channels);
-    if (!is_narrow) return;
-    const auto* const narrow = reinterpret_cast<const BFloat16*>(read);
-    for (int64_t i = 0; i < numbers; ++i) pixels_[i] = static_cast<float>(narrow[i]);
+    if (images.is_narrow()) {
+      load_function(ComputeLane::kF32, DType::kBF16)(numbers, pixels_, read, images.element);
+    }
   }
 
   const float* at(int64_t y, int64_t x) const {
