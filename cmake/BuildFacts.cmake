@@ -33,6 +33,7 @@ BuildFacts build_facts() {
           .mpi = \"@MPI@\",
           .onednn = \"@ONEDNN@\",
           .lapack = \"@LAPACK@\",
+          .zstd = \"@ZSTD@\",
           .protobuf = \"@PROTOBUF@\"};
 }
 
@@ -76,6 +77,7 @@ function(lockstep_build_facts target)
   set(mpi "")
   set(onednn "")
   set(lapack "")
+  set(zstd "")
   if(TARGET lockstep_cuda)
     set(cuda "${CUDAToolkit_VERSION}")
   endif()
@@ -88,12 +90,16 @@ function(lockstep_build_facts target)
   if(TARGET lockstep::lapack)
     lockstep_version_of_file(lapack "${LOCKSTEP_lapack_LIBRARY}")
   endif()
+  if(TARGET lockstep::zstd)
+    lockstep_version_of_file(zstd "${LOCKSTEP_zstd_LIBRARY}")
+  endif()
   set(out "${PROJECT_BINARY_DIR}/generated/launcher/build_facts.cc")
   set(compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
   add_custom_target(lockstep_build_facts
       COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${PROJECT_SOURCE_DIR}" "-DOUT=${out}" "-DCOMPILER=${compiler}"
               "-DBUILD_TYPE=${CMAKE_BUILD_TYPE}" "-DPROCESSOR=${CMAKE_SYSTEM_PROCESSOR}" "-DCUDA=${cuda}"
-              "-DMPI=${mpi}" "-DONEDNN=${onednn}" "-DLAPACK=${lapack}" "-DPROTOBUF=${Protobuf_VERSION}"
+              "-DMPI=${mpi}" "-DONEDNN=${onednn}" "-DLAPACK=${lapack}" "-DZSTD=${zstd}"
+              "-DPROTOBUF=${Protobuf_VERSION}"
               -P "${PROJECT_SOURCE_DIR}/cmake/BuildFacts.cmake"
       BYPRODUCTS "${out}"
       COMMENT "what the program knows of its build" VERBATIM)

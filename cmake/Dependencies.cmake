@@ -44,6 +44,12 @@ if(LOCKSTEP_WITH_LAPACK AND LOCKSTEP_lapack_LIBRARY AND LOCKSTEP_blas_LIBRARY)
     target_link_libraries(lockstep_settings INTERFACE lockstep::${part})
   endforeach()
 endif()
+find_library(LOCKSTEP_zstd_LIBRARY zstd)
+mark_as_advanced(LOCKSTEP_zstd_LIBRARY)
+if(LOCKSTEP_WITH_ZSTD AND LOCKSTEP_zstd_LIBRARY)
+  lockstep_find(lockstep::zstd zstd.h zstd libzstd-dev)
+  target_link_libraries(lockstep_settings INTERFACE lockstep::zstd)
+endif()
 lockstep_find(lockstep::xxhash xxhash.h xxhash libxxhash-dev)
 
 target_link_libraries(lockstep_settings INTERFACE

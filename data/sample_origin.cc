@@ -25,15 +25,25 @@ class Reader {
     // `encode` began each document with a space of its own.
     if (byte_ == 0 && tokenizer_.adds_space() && text_.starts_with(' ')) --size;
     byte_ += size;
-    while (document_ + 1 < documents_.count() && byte_ >= std::ssize(documents_.text(document_))) {
-      byte_ -= std::ssize(documents_.text(document_++));
+    while (document_ + 1 < documents_.count() && byte_ >= size_of(document_)) {
+      byte_ -= size_of(document_++);
     }
   }
   SampleOrigin here() const {
-    return {.file = documents_.path(document_).string(), .unit = "byte", .first = byte_};
+    return {.file = documents_.path(document_).string(),
+            .unit = "byte",
+            .first = byte_,
+            .line = documents_.line(document_)};
   }
 
  private:
+  /// Bytes of a document that are in its tokens.
+  int64_t size_of(size_t document) const {
+    const bool is_alone = tokenizer_.end_of_text() && documents_.ends_with_token(document);
+    return std::ssize(is_alone ? documents_.text(document)
+                               : documents_.text_and_separator(document));
+  }
+
   const Documents& documents_;
   const Tokenizer& tokenizer_;
   size_t document_ = 0;

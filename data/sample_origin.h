@@ -16,6 +16,8 @@ struct SampleOrigin {
   std::string file;
   const char* unit = "byte";  ///< what `first` counts: "byte", "token", "row"
   int64_t first = 0;          ///< from 0
+  /// The line of `file`, from 1, that holds the text in which `first` counts; 0: that is the file.
+  int64_t line = 0;
   friend bool operator==(const SampleOrigin&, const SampleOrigin&) = default;
 };
 

@@ -11,7 +11,6 @@
 namespace lockstep::train {
 namespace {
 
-constexpr size_t kPiece = size_t{64} << 10;
 /// Longest line: 2^24 numbers, the most features that a model takes, of 16 characters.
 constexpr size_t kLongestLine = size_t{256} << 20;
 
@@ -56,7 +55,7 @@ bool is_blank(std::string_view text) { return text.find_first_not_of("\r ") == t
 }  // namespace
 
 TableReader::TableReader(ByteSource text, std::string file)
-    : text_(std::move(text)), file_(std::move(file)) {}
+    : file_(file), lines_(std::move(text), std::move(file), kLongestLine) {}
 
 std::string TableReader::place() const { return fmt::format("{}:{}", file_, line_); }
 
@@ -78,28 +77,11 @@ bool TableReader::next(std::vector<double>& row) {
   return false;
 }
 
-/// Makes the next line the current one, without its line feed; returns false at the end.
+/// Makes the next line the current one; returns false at the end.
 bool TableReader::next_line() {
-  size_t searched = begin_;
-  size_t end = buffer_.find('\n', searched);
-  while (end == buffer_.npos && !at_end_) {
-    searched = buffer_.size() - begin_;
-    buffer_.erase(0, std::exchange(begin_, 0));
-    LS_CHECK(buffer_.size() <= kLongestLine, DataError,
-             "[data] {}:{}: the line is longer than {} bytes. Is this a table of numbers?", file_,
-             line_ + 1, kLongestLine);
-    const size_t filled = buffer_.size();
-    buffer_.resize(filled + kPiece);
-    const size_t got = text_(std::as_writable_bytes(std::span(buffer_).subspan(filled)));
-    buffer_.resize(filled + got);
-    at_end_ = got < kPiece;
-    end = buffer_.find('\n', searched);
-  }
-  if (end == buffer_.npos && begin_ == buffer_.size()) return false;
-  end = std::min(end, buffer_.size());
-  line_text_ = std::string_view(buffer_).substr(begin_, end - begin_);
-  begin_ = std::min(end + 1, buffer_.size());
-  ++line_;
+  if (!lines_.next()) return false;
+  line_text_ = lines_.text();
+  line_ = lines_.line();
   LS_CHECK(line_text_.find('\0') == std::string_view::npos, DataError,
            "[data] {}: a zero byte: expected text.", place());
   return true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/files/gzip.h"
+#include "data/line_reader.h"
 
 namespace lockstep::train {
 
@@ -27,12 +28,9 @@ class TableReader {
   bool next_line();
   void read(std::string_view text, std::vector<double>& row);
 
-  ByteSource text_;
   std::string file_;
-  std::string buffer_;  ///< bytes read and not yet used, from `begin_` on
-  size_t begin_ = 0;
-  bool at_end_ = false;         ///< `text_` has no more
-  std::string_view line_text_;  ///< the current line, in buffer_
+  LineReader lines_;
+  std::string_view line_text_;  ///< the current line
   int64_t line_ = 0;
   size_t width_ = 0;
   int64_t first_row_ = 0;

@@ -35,6 +35,7 @@ struct TokenDataOptions {
   int64_t sequences_per_step = 1;
   /// The tokenizer that made the tokens; null if unknown.
   std::shared_ptr<const Tokenizer> tokenizer = {};
+  std::vector<std::string> notes = {};  ///< what `notes` returns
 };
 
 /// Sequences from existing tokens: shards or tokenized text. A sequence never spans two parts.
@@ -63,6 +64,7 @@ class TokenData : public TokenSource {
   const Tokenizer* tokenizer() const override { return options_.tokenizer.get(); }
   /// Bytes of all held-out targets, divided by their number; 0 without a tokenizer.
   double held_out_bytes_per_token() const override { return bytes_per_token_; }
+  std::vector<std::string> notes() const override { return options_.notes; }
 
   /// Number of training tokens, and of held-out tokens that are targets.
   int64_t training_tokens() const;

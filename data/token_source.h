@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/content_hash.h"
@@ -58,6 +59,9 @@ class TokenSource {
   /// Mean bytes of text per held-out target: a loss in nats / ln 2 / this is in bits per byte. 0 if
   /// unknown.
   virtual double held_out_bytes_per_token() const { return 0; }
+
+  /// What a person should know of how the data was read, such as lines that were skipped.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// Fills validation windows first, first + 1, ... into row-major [count, length] buffers, where

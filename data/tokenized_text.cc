@@ -53,7 +53,7 @@ TokenizedText bytes_of(const Documents& documents, int64_t held_out_bytes) {
       documents.bytes() - held_out_bytes};
   int64_t position = 0;
   for (size_t i = 0; i < documents.count(); ++i) {
-    const std::string_view text = documents.text(i);
+    const std::string_view text = documents.text_and_separator(i);
     if (const auto at = cut_in(text, position, result.training_tokens)) {
       result.training_tokens = position + static_cast<int64_t>(*at);
       break;
@@ -68,10 +68,12 @@ TokenizedText encode_documents(const Documents& documents, int64_t held_out_byte
   TokenizedText result;
   std::vector<uint32_t> ids;
   const int64_t boundary = documents.bytes() - held_out_bytes;
+  const std::optional<uint32_t> end_of_text = tokenizer.end_of_text();
   int64_t position = 0;  // offset of the document in the whole text
   for (size_t i = 0; i < documents.count(); ++i) {
-    if (position > 0 && tokenizer.end_of_text()) ids.push_back(*tokenizer.end_of_text());
-    const std::string_view text = documents.text(i);
+    if (i > 0 && end_of_text && documents.ends_with_token(i - 1)) ids.push_back(*end_of_text);
+    const bool is_alone = end_of_text && documents.ends_with_token(i);
+    const std::string_view text = is_alone ? documents.text(i) : documents.text_and_separator(i);
     const int64_t end = position + std::ssize(text);
     if (const std::optional<size_t> inside = cut_in(text, position, boundary)) {
       const size_t at = *inside;
@@ -82,7 +84,7 @@ TokenizedText encode_documents(const Documents& documents, int64_t held_out_byte
       tokenizer.encode(text, ids);
       if (end <= boundary) result.training_tokens = std::ssize(ids);
     }
-    position = end;
+    position += std::ssize(documents.text_and_separator(i));
   }
   result.tokens = TokenArray::copy_of(ids);
   return result;
@@ -90,25 +92,68 @@ TokenizedText encode_documents(const Documents& documents, int64_t held_out_byte
 
 }  // namespace
 
-Documents::Documents(const std::vector<std::string>& patterns)
-    : name_(fmt::format("{}", fmt::join(patterns, ", "))) {
+Documents::Documents(const std::vector<std::string>& patterns, JsonLinesOptions json_lines)
+    : name_(fmt::format("{}", fmt::join(patterns, ", "))),
+      separator_is_given_(!json_lines.separator.empty()) {
+  if (!separator_is_given_) json_lines.separator = "\n";
   std::string whole;
   for (const std::string& pattern : patterns) {
     for (const std::filesystem::path& file : find_files(pattern)) {
+      if (is_json_lines(file)) {
+        read_lines(file, json_lines, whole);
+        continue;
+      }
       std::string text = read_whole_file(file);
       if (text.empty()) continue;
+      const size_t begin = whole.size();
       whole.empty() ? whole.swap(text) : void(whole.append(text));
+      documents_.push_back({begin, whole.size(), files_.size(), 0});
       files_.push_back(file);
-      ends_.push_back(whole.size());
     }
   }
-  LS_CHECK(!whole.empty(), DataError, "[data] {}: the text is empty.", name_);
+  LS_CHECK(!whole.empty(), DataError, "[data] {}: the text is empty{}.", name_,
+           notes_.empty() ? "" : ", " + notes_.front());
+  whole.resize(documents_.back().end);  // no separator behind the last
   whole_ = std::make_shared<const std::string>(std::move(whole));
 }
 
+void Documents::read_lines(const std::filesystem::path& file, const JsonLinesOptions& options,
+                           std::string& whole) {
+  JsonLinesReader reader(file, options);
+  const size_t first = documents_.size();
+  for (std::string text; reader.next(text);) {
+    LS_CHECK(whole.size() + text.size() <= kMostTextBytes, DataError,
+             "[data] {}:{}: more than {} bytes of text: expected a text that fits into memory. "
+             "Make token files of parts of it (lockstep data tokenize).",
+             file.string(), reader.line(), kMostTextBytes);
+    const size_t begin = whole.size();
+    whole += text;
+    documents_.push_back({begin, whole.size(), files_.size(), reader.line()});
+    whole += options.separator;
+  }
+  if (documents_.size() > first) files_.push_back(file);
+  if (reader.skipped() > 0) {
+    notes_.push_back(fmt::format("{}: skipped {} damaged line{}, the first of them {}",
+                                 file.string(), reader.skipped(), reader.skipped() == 1 ? "" : "s",
+                                 reader.first_skipped()));
+  }
+}
+
 std::string_view Documents::text(size_t i) const {
-  const size_t begin = i == 0 ? 0 : ends_[i - 1];
-  return std::string_view(*whole_).substr(begin, ends_[i] - begin);
+  const Document& document = documents_[i];
+  return std::string_view(*whole_).substr(document.begin, document.end - document.begin);
+}
+
+std::string_view Documents::text_and_separator(size_t i) const {
+  const size_t begin = documents_[i].begin;
+  const size_t next = i + 1 < count() ? documents_[i + 1].begin : whole_->size();
+  return std::string_view(*whole_).substr(begin, next - begin);
+}
+
+bool Documents::ends_with_token(size_t i) const { return line(i) == 0 || !separator_is_given_; }
+
+std::string Documents::place(size_t i) const {
+  return line(i) == 0 ? path(i).string() : fmt::format("{}:{}", path(i).string(), line(i));
 }
 
 void Documents::check_is_text() const {
@@ -117,13 +162,18 @@ void Documents::check_is_text() const {
     LS_CHECK(zero == std::string_view::npos, DataError,
              "[data] {}: expected text, got a zero byte at byte {}. To train on bytes of any kind, "
              "choose the byte tokenizer.",
-             files_[i].string(), zero);
+             place(i), zero);
   }
 }
 
 ContentHash Documents::hash() const {
   ContentHasher hasher;
-  for (size_t i = 0; i < count(); ++i) hasher.add(text(i));
+  for (size_t i = 0; i < count(); ++i) {
+    hasher.add(text(i));
+    if (line(i) == 0) continue;
+    hasher.add(text_and_separator(i).substr(text(i).size()));
+    hasher.add(uint64_t{separator_is_given_});
+  }
   return hasher.result();
 }
 

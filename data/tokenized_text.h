@@ -7,31 +7,44 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "data/json_lines.h"
 #include "data/token_array.h"
 #include "data/token_cache.h"
 #include "data/tokenizers/tokenizer.h"
 
 namespace lockstep::train {
 
-/// Text files in a fixed order, read into memory; each is one document. Cheap to copy: copies share
-/// the text.
+/// Texts in a fixed order, read into memory: each text file is one document, and so is each line of
+/// a file of JSON lines (data/json_lines.h). Cheap to copy: copies share the text.
 class Documents {
  public:
   /// Reads the files of find_files(pattern), except empty ones. Throws DataError naming a file that
   /// is missing or unreadable, or if there is no text at all.
-  explicit Documents(const std::string& pattern) : Documents(std::vector{pattern}) {}
+  explicit Documents(const std::string& pattern, JsonLinesOptions json_lines = {})
+      : Documents(std::vector{pattern}, std::move(json_lines)) {}
   /// As above, for several patterns in this order.
-  explicit Documents(const std::vector<std::string>& patterns);
+  explicit Documents(const std::vector<std::string>& patterns, JsonLinesOptions json_lines = {});
 
   /// The patterns, for messages.
   const std::string& name() const { return name_; }
-  size_t count() const { return files_.size(); }
+  size_t count() const { return documents_.size(); }
+  size_t files() const { return files_.size(); }
   /// The text of document `i`, from 0; valid while these documents or a copy of them exist.
   std::string_view text(size_t i) const;
-  const std::filesystem::path& path(size_t i) const { return files_[i]; }
-  /// All texts, one behind the other.
+  /// The same with what stands between it and the next document in `whole`: the separator behind a
+  /// line of JSON lines, nothing behind a text file and the last document.
+  std::string_view text_and_separator(size_t i) const;
+  /// Whether a tokenizer with an end_of_text puts that behind document `i`, and not the separator.
+  bool ends_with_token(size_t i) const;
+  /// Its file, and its line there from 1; 0 for a document that is the whole file.
+  const std::filesystem::path& path(size_t i) const { return files_[documents_[i].file]; }
+  int64_t line(size_t i) const { return documents_[i].line; }
+  /// "FILE" or "FILE:LINE", for messages.
+  std::string place(size_t i) const;
+  /// All texts, one behind the other, with the separators of JSON lines.
   const std::shared_ptr<const std::string>& whole() const { return whole_; }
   int64_t bytes() const { return std::ssize(*whole_); }
   /// Throws DataError naming file and byte if a document holds a zero byte: text never does, most
@@ -40,12 +53,25 @@ class Documents {
   ContentHash hash() const;
   /// All texts with a line end after each: the training text of a SentencePiece model.
   std::string joined() const;
+  /// What a person should know of how the files were read: how many lines were skipped.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
+  struct Document {
+    size_t begin;  ///< in the whole text
+    size_t end;
+    size_t file;
+    int64_t line;
+  };
+  void read_lines(const std::filesystem::path& file, const JsonLinesOptions& options,
+                  std::string& whole);
+
   std::string name_;
-  std::vector<std::filesystem::path> files_;
-  std::vector<size_t> ends_;  ///< of each document in the whole text
+  std::vector<std::filesystem::path> files_;  ///< those with documents
+  std::vector<Document> documents_;
+  bool separator_is_given_ = false;
   std::shared_ptr<const std::string> whole_;
+  std::vector<std::string> notes_;
 };
 
 /// The documents' tokens: those for training, then those held out.
@@ -65,12 +91,12 @@ std::optional<TokenizedText> parse_cached_tokens(std::span<const std::byte> byte
                                                  int64_t vocabulary);
 
 /// Encodes the documents one after the other, separated by the tokenizer's end_of_text (if it has
-/// one). The last `held_out_bytes` of the text are encoded separately, so that no training token
-/// spans the boundary; it is moved to the next character, so the held-out text can be up to three
-/// bytes shorter. The result is read from `cache` or stored there, except for the byte tokenizer:
-/// its tokens are the text itself, one byte each.
-/// Throws DataError unless 0 <= held_out_bytes < documents.bytes(), and, except for the byte
-/// tokenizer, if a document is not text.
+/// one) or by what JSON lines have between them. The last `held_out_bytes` of the text are encoded
+/// separately, so that no training token spans the boundary; it is moved to the next character, so
+/// the held-out text can be up to three bytes shorter. The result is read from `cache` or stored
+/// there, except for the byte tokenizer: its tokens are the text itself, one byte each. Throws
+/// DataError unless 0 <= held_out_bytes < documents.bytes(), and, except for the byte tokenizer, if
+/// a document is not text.
 TokenizedText tokenize(const Documents& documents, int64_t held_out_bytes,
                        const Tokenizer& tokenizer, const TokenCache& cache);
 

@@ -15,6 +15,7 @@ struct BuildFacts {
   std::string mpi;         ///< "Open MPI 4.1.4"
   std::string onednn;
   std::string lapack;
+  std::string zstd;
   std::string protobuf;
 };
 

@@ -40,6 +40,7 @@ struct TokenizeOptions {
   std::string format = "llmc";
   int64_t held_out_bytes = 0;
   std::string held_out_output;
+  train::JsonLinesOptions json_lines;
 };
 
 struct InspectOptions {
@@ -99,7 +100,8 @@ void write_and_report(const std::string& path, ShardFormat format,
 }
 
 void run_tokenize(const TokenizeOptions& options) {
-  const train::Documents documents(options.inputs);
+  const train::Documents documents(options.inputs, options.json_lines);
+  for (const std::string& note : documents.notes()) fmt::print(stderr, "note: {}\n", note);
   const auto tokenizer = make_tokenizer(options.tokenizer, &documents);
   LS_CHECK((options.held_out_bytes > 0) == !options.held_out_output.empty(), ConfigError,
            "[data] --held-out-bytes and --held-out-output belong together.");
@@ -110,8 +112,11 @@ void run_tokenize(const TokenizeOptions& options) {
            tokenizer->vocabulary());
   const train::TokenizedText text =
       train::tokenize(documents, options.held_out_bytes, *tokenizer, train::TokenCache({}));
-  fmt::print("{} bytes in {} file{}, {} tokenizer of {} tokens: {:.3f} bytes per token\n",
-             documents.bytes(), documents.count(), documents.count() == 1 ? "" : "s",
+  fmt::print("{} bytes in {} file{}{}, {} tokenizer of {} tokens: {:.3f} bytes per token\n",
+             documents.bytes(), documents.files(), documents.files() == 1 ? "" : "s",
+             documents.count() == documents.files()
+                 ? ""
+                 : fmt::format(", {} documents", documents.count()),
              tokenizer->name(), tokenizer->vocabulary(),
              static_cast<double>(documents.bytes()) / static_cast<double>(text.tokens.size()));
   write_and_report(options.output, format, text.training());
@@ -187,6 +192,13 @@ void add_tokenize(const Verb& data) {
               "Bytes at the end of the text that go to --held-out-output instead")
       .not_negative();
   verb.option("--held-out-output", options->held_out_output, "Token file for validation");
+  verb.option("--json-field", options->json_lines.field,
+              ".jsonl, .jsonl.gz, .jsonl.zst: member of each object with the text (default text)");
+  verb.option("--separator", options->json_lines.separator,
+              "JSON lines: text between two documents (default: the end-of-text token, or a line "
+              "end)");
+  verb.flag("--skip-damaged-lines", options->json_lines.skip_damaged_lines,
+            "JSON lines: leave lines out that cannot be read, and count them");
   verb.runs([options, size] {
     options->tokenizer.has_vocab_size = size.given();
     run_tokenize(*options);

@@ -46,7 +46,7 @@ void choose_tokenizer(const train::Documents& documents, InitText& text) {
   const auto tokenizer = train::build_tokenizer(wanted, documents, kCacheFolder);
   text.tokens = tokenizer->vocabulary();
   constexpr size_t kMeasured = 1 << 20;  // bytes: enough for two digits
-  const std::string_view sample = documents.text(0).substr(0, kMeasured);
+  const std::string_view sample = std::string_view(*documents.whole()).substr(0, kMeasured);
   text.bytes_per_token = static_cast<double>(sample.size()) /
                          static_cast<double>(train::encode(*tokenizer, sample).size());
 }

@@ -50,6 +50,7 @@ std::string version_json(const BuildFacts& facts) {
                    {"mpi", dist::has_mpi() ? Json(facts.mpi) : Json()},
                    {"onednn", text_or_null(facts.onednn)},
                    {"lapack", text_or_null(facts.lapack)},
+                   {"zstd", text_or_null(facts.zstd)},
                    {"protobuf", text_or_null(facts.protobuf)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -94,17 +94,24 @@ int64_t held_out_bytes(const config::TextData& from, int64_t bytes) {
   return from.held_out_bytes() > 0 ? from.held_out_bytes() : bytes / 10;
 }
 
+JsonLinesOptions json_lines_options(const config::JsonLines& from) {
+  return {.field = from.field(),
+          .separator = from.separator(),
+          .skip_damaged_lines = from.skip_damaged_lines()};
+}
+
 std::unique_ptr<TokenSource> build_text(const DataConfig& data, const DataRequest& request) {
   const config::TextData& from = data.text();
   const std::vector<std::filesystem::path> files = find_files(from.path());
-  if (from.tokenizer().has_byte() && files.size() == 1 && data.order() != DataConfig::SHUFFLED) {
+  if (from.tokenizer().has_byte() && files.size() == 1 && !is_json_lines(files[0]) &&
+      data.order() != DataConfig::SHUFFLED) {
     check_vocabulary(ByteTokenizer(), request);
     std::error_code unreadable;  // ignored: ByteText reports it with the reason
     const auto size = static_cast<int64_t>(std::filesystem::file_size(files[0], unreadable));
     return std::make_unique<ByteText>(files[0], held_out_bytes(from, unreadable ? 0 : size),
                                       request.seed);
   }
-  const Documents documents(from.path());
+  const Documents documents(from.path(), json_lines_options(from.json_lines()));
   const std::shared_ptr<const Tokenizer> tokenizer =
       build_tokenizer(from.tokenizer(), documents, from.cache_dir());
   check_vocabulary(*tokenizer, request);
@@ -113,10 +120,12 @@ std::unique_ptr<TokenSource> build_text(const DataConfig& data, const DataReques
       tokenize(documents, held_out, *tokenizer, TokenCache(from.cache_dir()));
   std::vector<TokenPart> held_out_parts;
   if (text.held_out().size() > 1) held_out_parts.push_back({from.path(), text.held_out()});
+  TokenDataOptions options = options_for(data, request, tokenizer);
+  options.notes = documents.notes();
   return std::make_unique<TokenData>(
       std::vector<TokenPart>{
           {from.path(), text.training(), std::make_shared<const Documents>(documents)}},
-      std::move(held_out_parts), options_for(data, request, tokenizer));
+      std::move(held_out_parts), std::move(options));
 }
 
 std::vector<TokenPart> open_shards(const std::string& pattern, ShardFormat format) {

@@ -41,6 +41,7 @@ class LanguageTask final : public Task {
   double flops_per_token() const override;
   ContentHash data_fingerprint() const override { return source_->fingerprint(); }
   ContentHash data_identity() const override { return source_->identity(); }
+  std::vector<std::string> data_notes() const override { return source_->notes(); }
   std::vector<std::string> describe(const std::filesystem::path& folder) const override;
   std::string sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop = {}) override;
 

@@ -64,6 +64,8 @@ class Task {
   virtual ContentHash data_fingerprint() const = 0;
   /// Hash by which ranks compare their data, the held-out part included.
   virtual ContentHash data_identity() const { return data_fingerprint(); }
+  /// What a person should know of how the data was read.
+  virtual std::vector<std::string> data_notes() const { return {}; }
   /// Writes the files that other programs need besides the weights, config.json and the tokenizer,
   /// and returns their names.
   virtual std::vector<std::string> describe(const std::filesystem::path& folder) const = 0;

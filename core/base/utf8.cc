@@ -1,6 +1,7 @@
 #include "core/base/utf8.h"
 
 #include <array>
+#include <cstring>
 
 namespace lockstep {
 
@@ -31,6 +32,25 @@ CodePoint code_point_at(std::string_view text, size_t at) {
   const bool surrogate = value >= 0xd800 && value < 0xe000;
   if (value < kSmallest[static_cast<size_t>(length)] || value > 0x10ffff || surrogate) return {};
   return {value, length, true};
+}
+
+size_t first_invalid_utf8(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    // Eight bytes of ASCII at once: most of what is checked.
+    uint64_t word = 0;
+    if (text.size() - at >= sizeof word) {
+      std::memcpy(&word, text.data() + at, sizeof word);
+      if ((word & 0x8080808080808080U) == 0) {
+        at += sizeof word;
+        continue;
+      }
+    }
+    const CodePoint point = code_point_at(text, at);
+    if (!point.valid) break;
+    at += static_cast<size_t>(point.length);
+  }
+  return at;
 }
 
 void append_utf8(uint32_t c, std::string& text) {

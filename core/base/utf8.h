@@ -20,6 +20,10 @@ struct CodePoint {
 /// above U+10FFFF are invalid; an invalid sequence is consumed one byte at a time.
 CodePoint code_point_at(std::string_view text, size_t at);
 
+/// Returns the index of the first byte of `text` that belongs to no valid code point; text.size()
+/// if there is none.
+size_t first_invalid_utf8(std::string_view text);
+
 /// Appends `code_point` in UTF-8.
 void append_utf8(uint32_t code_point, std::string& text);
 

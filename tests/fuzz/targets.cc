@@ -24,6 +24,7 @@ std::span<const Target> targets() {
       Target{"einsum", fuzz_einsum},
       Target{"host_options", fuzz_host_options},
       Target{"hostfile", fuzz_hostfile},
+      Target{"json_lines", fuzz_json_lines},
       Target{"llmc_model", fuzz_llmc_model},
       Target{"memory_timeline", fuzz_memory_timeline},
       Target{"operator_schema", fuzz_operator_schema},

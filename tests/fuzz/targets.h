@@ -77,6 +77,8 @@ Outcome fuzz_rank_environment(Input input);
 Outcome fuzz_slurm_lists(Input input);
 /// dist/rendezvous/store_message.h: an accepted message is encoded to the same bytes.
 Outcome fuzz_store_message(Input input);
+/// data/json_lines.h: texts are UTF-8, and the lines that are refused are those that are skipped.
+Outcome fuzz_json_lines(Input input);
 /// data/table_data.h: a gzip-compressed table reads like the plain one.
 Outcome fuzz_table(Input input);
 /// data/token_cache.h and the tokens in an entry, data/tokenized_text.h.

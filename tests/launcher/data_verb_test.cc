@@ -51,6 +51,22 @@ TEST_F(DataVerbTest, NanogptPairsHoldTheWholeText) {
   EXPECT_TRUE(says(run("inspect val.bin").output, "tokens     100 of 2 bytes"));
 }
 
+TEST_F(DataVerbTest, JsonLinesBecomeTokensWithTheEndOfTextBetweenThem) {
+  put_file(folder_ / "lines.jsonl", "{\"body\": \"the\"}\n{}\n{\"body\": \"aa\"}\n");
+  const std::string command = fmt::format("tokenize lines.jsonl {} -o out.bin", kBpe);
+  const Result refused = run(command + " --json-field body");
+  EXPECT_EQ(refused.status, 3);
+  EXPECT_TRUE(says(refused.output, "lines.jsonl:2: the object has no member \"body\""));
+  const Result made = run(command + " --json-field body --skip-damaged-lines");
+  ASSERT_EQ(made.status, 0) << made.output;
+  EXPECT_TRUE(says(made.output, "skipped 1 damaged line"));
+  EXPECT_TRUE(says(made.output, "in 1 file, 2 documents, bpe tokenizer"));
+  const std::string inspect = fmt::format("inspect out.bin {}", kBpe);
+  EXPECT_TRUE(says(run(inspect).output, "text       \"the<|endoftext|>aa\""));
+  ASSERT_EQ(run(command + " --json-field body --skip-damaged-lines --separator ' '").status, 0);
+  EXPECT_TRUE(says(run(inspect).output, "text       \"the aa\""));
+}
+
 TEST_F(DataVerbTest, SentencePieceWritesItsModelAndUsesItAgain) {
   const std::string command =
       "tokenize text.txt --tokenizer sentencepiece --vocab-size 280 --model m.model -o ";

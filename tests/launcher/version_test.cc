@@ -6,6 +6,7 @@
 #include <regex>
 #include <set>
 
+#include "core/base/files/zstd.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {
@@ -66,6 +67,7 @@ TEST_F(Version, PartsAgreeWithDoctor) {
   const std::string loaded = " " + found("libraries");
   EXPECT_EQ(!built.at("onednn").is_null(), says(loaded, " dnnl ")) << loaded;
   EXPECT_EQ(!built.at("lapack").is_null(), says(loaded, " lapack ")) << loaded;
+  EXPECT_EQ(!built.at("zstd").is_null(), has_zstd());
 }
 
 TEST_F(Version, VariantsAreTheInstructionSetsOfKernels) {

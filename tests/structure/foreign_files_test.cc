@@ -56,7 +56,7 @@ const std::vector<Rule>& rules() {
       {{"son::"},
        std::regex(R"([Jj]son::(parse|accept|sax_parse|from_\w+)\()"),
        "core/base/parse_json.h",
-       {"core/base/parse_json.cc", "data/tokenizers/bpe_vocabulary.cc",
+       {"core/base/parse_json.cc", "data/json_lines.cc", "data/tokenizers/bpe_vocabulary.cc",
         "train/weights/safetensors_header.cc"}},
   };
   return kRules;

@@ -172,6 +172,8 @@ const std::vector<Wrapping>& wrappings() {
       {"dnnl.h", [](auto& path) { return in(path, "kernels/cpu"); }, "kernels/cpu"},
       {"dnnl_debug.h", [](auto& path) { return in(path, "kernels/cpu"); }, "kernels/cpu"},
       {"oneapi/", [](auto& path) { return in(path, "kernels/cpu"); }, "kernels/cpu"},
+      {"zstd.h", [](auto& path) { return path == "core/base/files/zstd.cc"; },
+       "core/base/files/zstd.cc"},
       {"mpi.h", [](auto& path) { return path == "dist/transport/mpi_transport.cc"; },
        "dist/transport/mpi_transport.cc"},
       {"nccl.h", wraps_cuda, "core/cuda, kernels/cuda, dist/nccl"},

@@ -83,6 +83,30 @@ TEST_F(BuildDataTest, RandomWindowsOfTokensAndOfBytesAreTheSame) {
   EXPECT_EQ(targets, other_targets);
 }
 
+TEST_F(BuildDataTest, JsonLinesAreReadAsTheConfigSays) {
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += "{\"body\": \"the cat and the dog. \"}\n{\"body\": 1}\n";
+  put_file(folder_ / "lines.jsonl", lines);
+  const auto config = [&](const std::string& more) {
+    return "text { path: " + quoted("lines.jsonl") + " cache_dir: '' " + more + " }";
+  };
+  EXPECT_TRUE(says(message_of<DataError>([&] { build(config("json_lines { field: 'body' }")); }),
+                   "lines.jsonl:2: \"body\" is a number: expected a string"));
+  const auto skipping = build(config("json_lines { field: 'body' skip_damaged_lines: true }"));
+  EXPECT_EQ(dynamic_cast<const TokenData&>(*skipping).training_tokens(), 1980);  // 21 + 1 of each
+  ASSERT_EQ(skipping->notes().size(), 1u);
+  EXPECT_TRUE(says(skipping->notes()[0], "skipped 100 damaged lines"));
+  const auto joined =
+      build(config("json_lines { field: 'body' skip_damaged_lines: true separator: '-' }"
+                   " held_out_bytes: 100 tokenizer { " +
+                   bpe() + " }"));
+  std::vector<int64_t> inputs(32), targets(32);
+  joined->sequence(0, 0, inputs, targets);
+  const std::string text =
+      decode(*joined->tokenizer(), std::vector<uint32_t>(inputs.begin(), inputs.end()));
+  EXPECT_TRUE(says(text, "dog. -the"));
+}
+
 TEST_F(BuildDataTest, BpeTextIsTokenisedOnceAndCountsItsBytes) {
   const std::string config = text("held_out_bytes: 210 tokenizer { " + bpe() + " }");
   const auto source = build(config);

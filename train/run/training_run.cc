@@ -130,6 +130,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
            config.audit().every_steps());
   const Resumption resumption = resume(trainer_, directory_.checkpoints(), config);
   notes_ = resumption.notes;
+  for (std::string& note : trainer_.task().data_notes()) notes_.push_back(std::move(note));
   if (resumption.from) {
     saved_step_ = trainer_.steps_done();
     restored_weights_ = resumption.weights;

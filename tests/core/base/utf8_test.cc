@@ -28,5 +28,19 @@ TEST(Utf8, WhatIsInvalidTakesOneByte) {
   }
 }
 
+TEST(Utf8, TheFirstInvalidByteIsFoundAtEveryPlace) {
+  for (size_t before = 0; before < 20; ++before) {
+    for (const std::string valid : {"a", "\u00e9", "\u65e5", "\U0001f600"}) {
+      std::string text;
+      while (text.size() < before) text += valid;
+      EXPECT_EQ(first_invalid_utf8(text), text.size());
+      for (const char* invalid : {"\xe9", "\x80", "\xc3", "\xed\xa0\x80", "\xf0\x9f"}) {
+        EXPECT_EQ(first_invalid_utf8(text + invalid), text.size());
+        EXPECT_EQ(first_invalid_utf8(text + invalid + "twelve bytes"), text.size());
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -25,6 +25,14 @@ TEST(StepSamples, AreWhatTheStepWasTrainedOn) {
   EXPECT_TRUE(says(describe(samples), "step 4: batch 3, 8 samples of 16 tokens\n"));
 }
 
+TEST(StepSamples, OfJsonLinesNameFileAndLine) {
+  StepSamples samples{.step = 1};
+  samples.origins = {{.file = "a.txt", .first = 5}, {.file = "b.jsonl", .first = 7, .line = 12}};
+  const std::string text = describe(samples);
+  EXPECT_TRUE(says(text, "  a.txt       5\n"));
+  EXPECT_TRUE(says(text, "  b.jsonl:12  7\n"));
+}
+
 TEST(StepSamples, RefusesAStepThatWasNotMade) {
   const TemporaryDirectory folder;
   const RecordedRun run = recorded(folder, "run", six_steps(folder));
