@@ -347,6 +347,10 @@ void check_texts(const RunConfig& config, const Origins& origins) {
   check_path(data.has_text(), "data.text.path", data.text().path());
   check_path(data.has_shards(), "data.shards.train", data.shards().train());
   check_path(data.has_table(), "data.table.path", data.table().path());
+  check_path(data.text().tokenizer().has_hugging_face(), "data.text.tokenizer.hugging_face.file",
+             data.text().tokenizer().hugging_face().file());
+  check_path(data.shards().has_hugging_face(), "data.shards.hugging_face.file",
+             data.shards().hugging_face().file());
   if (data.text().tokenizer().has_bpe()) {
     check_bpe(data.text().tokenizer().bpe(), "data.text.tokenizer.bpe", true, origins);
   }

@@ -12,6 +12,7 @@
 #include "data/tokenizers/bpe_tokenizer.h"
 #include "data/tokenizers/bpe_training.h"
 #include "data/tokenizers/byte_tokenizer.h"
+#include "data/tokenizers/json_tokenizer.h"
 #include "data/tokenizers/sentencepiece_tokenizer.h"
 #include "data/tokenizers/sentencepiece_training.h"
 #include "launcher/command_line.h"
@@ -77,6 +78,11 @@ std::unique_ptr<train::Tokenizer> make_tokenizer(const TokenizerOptions& options
                                                  const train::Documents* documents) {
   if (options.kind == "byte") return std::make_unique<train::ByteTokenizer>();
   if (options.kind == "sentencepiece") return sentencepiece(options, documents);
+  if (options.kind == "hugging_face") {
+    LS_CHECK(!options.model.empty(), ConfigError,
+             "[data] --tokenizer hugging_face needs --model FILE: a tokenizer.json.");
+    return std::make_unique<train::JsonTokenizer>(options.model);
+  }
   LS_CHECK(
       !options.vocab.empty() && !options.merges.empty(), ConfigError,
       "[data] --tokenizer bpe needs --vocab (vocab.json or encoder.json) and --merges "
@@ -168,11 +174,12 @@ void run_inspect(const InspectOptions& options) {
 }
 
 void add_tokenizer_options(const Verb& verb, TokenizerOptions& options) {
-  verb.option("--tokenizer", options.kind, "byte, bpe or sentencepiece")
-      .one_of({"byte", "bpe", "sentencepiece"});
+  verb.option("--tokenizer", options.kind, "byte, bpe, sentencepiece or hugging_face")
+      .one_of({"byte", "bpe", "sentencepiece", "hugging_face"});
   verb.option("--vocab", options.vocab, "bpe: vocab.json or encoder.json");
   verb.option("--merges", options.merges, "bpe: merges.txt or vocab.bpe");
-  verb.option("--model", options.model, "sentencepiece: tokenizer.model");
+  verb.option("--model", options.model,
+              "sentencepiece: tokenizer.model; hugging_face: tokenizer.json");
 }
 
 void add_tokenize(const Verb& data) {

@@ -17,6 +17,7 @@
 #include "data/tokenizers/bpe_tokenizer.h"
 #include "data/tokenizers/bpe_training.h"
 #include "data/tokenizers/byte_tokenizer.h"
+#include "data/tokenizers/json_tokenizer.h"
 #include "data/tokenizers/sentencepiece_tokenizer.h"
 #include "data/tokenizers/sentencepiece_training.h"
 
@@ -156,8 +157,10 @@ std::unique_ptr<TokenSource> build_shards(const DataConfig& data, const DataRequ
   std::shared_ptr<const Tokenizer> tokenizer;
   if (from.has_bpe()) {
     tokenizer = std::make_shared<BpeTokenizer>(from.bpe().vocab(), from.bpe().merges());
-    check_vocabulary(*tokenizer, request);
+  } else if (from.has_hugging_face()) {
+    tokenizer = std::make_shared<JsonTokenizer>(from.hugging_face().file());
   }
+  if (tokenizer) check_vocabulary(*tokenizer, request);
   std::vector<TokenPart> training = open_shards(from.train(), format);
   std::vector<TokenPart> held_out = from.validation().empty()
                                         ? hold_out(training, from.held_out_tokens())
@@ -177,6 +180,9 @@ std::shared_ptr<const Tokenizer> build_tokenizer(const config::TokenizerConfig& 
       return trained_bpe(documents, from.vocab_size(), TokenCache(cache_folder));
     }
     return std::make_shared<BpeTokenizer>(from.vocab(), from.merges());
+  }
+  if (config.has_hugging_face()) {
+    return std::make_shared<JsonTokenizer>(config.hugging_face().file());
   }
   if (!config.has_sentencepiece()) return std::make_shared<ByteTokenizer>();
   const config::SentencePieceConfig& from = config.sentencepiece();

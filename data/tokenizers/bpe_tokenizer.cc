@@ -27,28 +27,12 @@ BpeTokenizer::BpeTokenizer(std::string vocabulary, const std::string& vocabulary
       identity_(ContentHasher().add(name()).add(vocabulary_text_).add(merges_text_).result()),
       content_(parse_bpe(vocabulary_text_, vocabulary_file, merges_text_, merges_file)) {}
 
-void BpeTokenizer::encode_piece(std::string_view piece, std::vector<uint32_t>& ids) const {
-  LS_CHECK(piece.size() < UINT32_MAX, DataError,
-           "[tokenizer] a single word of {} bytes: expected fewer than 2^32. Is this text?",
-           piece.size());
-  std::vector<Symbol> symbols(piece.size());
-  for (uint32_t i = 0; i < symbols.size(); ++i) {
-    symbols[i] = {content_.byte_tokens[static_cast<unsigned char>(piece[i])], i, i + 1};
-  }
-  merge_symbols(symbols, [&](const Symbol& left, const Symbol& right) -> std::optional<Merge> {
-    const auto found = content_.merges.find(BpeVocabulary::merge_key(left.id, right.id));
-    if (found == content_.merges.end()) return std::nullopt;
-    return found->second;
-  });
-  for (const Symbol& symbol : symbols) ids.push_back(symbol.id);
-}
-
 void BpeTokenizer::encode(std::string_view text, std::vector<uint32_t>& ids) const {
   TokenMemo memo(ids);
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = gpt2_piece_end(text, begin);
     const std::string_view piece = text.substr(begin, end - begin);
-    memo.append(piece, [&] { encode_piece(piece, ids); });
+    memo.append(piece, [&] { content_.encode(piece, ids); });
     begin = end;
   }
 }
@@ -78,6 +62,10 @@ std::vector<std::string> BpeTokenizer::merges() const {
                                      written_bytes(content_.tokens[right]));
   }
   return merges;
+}
+
+std::string BpeTokenizer::tokenizer_json() const {
+  return hugging_face_bpe(vocabulary_text_, merges_text_).tokenizer;
 }
 
 std::vector<std::string> BpeTokenizer::save(const std::filesystem::path& folder) const {

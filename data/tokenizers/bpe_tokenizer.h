@@ -29,12 +29,12 @@ class BpeTokenizer : public Tokenizer {
   /// Writes vocab.json and merges.txt, byte for byte as they were read, and the same for Hugging
   /// Face.
   std::vector<std::string> save(const std::filesystem::path& folder) const override;
+  /// The tokenizer.json that `save` writes.
+  std::string tokenizer_json() const;
 
  private:
   BpeTokenizer(std::string vocabulary, const std::string& vocabulary_file, std::string merges,
                const std::string& merges_file);
-
-  void encode_piece(std::string_view piece, std::vector<uint32_t>& ids) const;
 
   std::string vocabulary_text_;
   std::string merges_text_;

@@ -28,19 +28,6 @@ const std::array<int, 0x144>& byte_of_character() {
   return kBytes;
 }
 
-/// Decodes a written token to bytes; nothing if one of its characters stands for no byte.
-std::optional<std::string> bytes_of(const std::string& written) {
-  std::string bytes;
-  for (size_t at = 0; at < written.size();) {
-    const CodePoint point = code_point_at(written, at);
-    const auto& table = byte_of_character();
-    if (!point.valid || point.value >= table.size() || table[point.value] < 0) return std::nullopt;
-    bytes += static_cast<char>(table[point.value]);
-    at += static_cast<size_t>(point.length);
-  }
-  return bytes;
-}
-
 /// SAX parser for vocab.json; rejects anything but one flat object of numbers.
 class VocabularyReader : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -109,7 +96,7 @@ void read_tokens(const Ids& ids, const std::string& file, BpeVocabulary& result)
              "[tokenizer] {}: {:?} has the id {}: expected the ids 0 to {}, each once.", file,
              written, id, ids.size() - 1);
     seen[id] = true;
-    const std::optional<std::string> bytes = bytes_of(written);
+    const std::optional<std::string> bytes = bytes_of_written(written);
     if (bytes && bytes->size() == 1) {
       const auto byte = static_cast<unsigned char>(bytes->front());
       result.byte_tokens[byte] = id;
@@ -176,6 +163,34 @@ std::string written_bytes(std::string_view bytes) {
   std::string text;
   for (const char byte : bytes) text += kWritten[static_cast<unsigned char>(byte)];
   return text;
+}
+
+std::optional<std::string> bytes_of_written(std::string_view written) {
+  std::string bytes;
+  for (size_t at = 0; at < written.size();) {
+    const CodePoint point = code_point_at(written, at);
+    const auto& table = byte_of_character();
+    if (!point.valid || point.value >= table.size() || table[point.value] < 0) return std::nullopt;
+    bytes += static_cast<char>(table[point.value]);
+    at += static_cast<size_t>(point.length);
+  }
+  return bytes;
+}
+
+void BpeVocabulary::encode(std::string_view piece, std::vector<uint32_t>& ids) const {
+  LS_CHECK(piece.size() < UINT32_MAX, DataError,
+           "[tokenizer] a single word of {} bytes: expected fewer than 2^32. Is this text?",
+           piece.size());
+  std::vector<Symbol> symbols(piece.size());
+  for (uint32_t i = 0; i < symbols.size(); ++i) {
+    symbols[i] = {byte_tokens[static_cast<unsigned char>(piece[i])], i, i + 1};
+  }
+  merge_symbols(symbols, [&](const Symbol& left, const Symbol& right) -> std::optional<Merge> {
+    const auto found = merges.find(merge_key(left.id, right.id));
+    if (found == merges.end()) return std::nullopt;
+    return found->second;
+  });
+  for (const Symbol& symbol : symbols) ids.push_back(symbol.id);
 }
 
 BpeVocabulary parse_bpe(std::string_view vocabulary, const std::string& vocabulary_file,

@@ -20,11 +20,16 @@ struct BpeVocabulary {
   std::unordered_map<uint64_t, Merge> merges;  ///< by merge_key of the two parts' ids
   std::optional<uint32_t> end_of_text;         ///< the id of <|endoftext|>
 
+  /// Appends the ids of `piece` after all merges. Throws DataError for a piece of 2^32 bytes.
+  void encode(std::string_view piece, std::vector<uint32_t>& ids) const;
+
   static uint64_t merge_key(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
 };
 
 /// `bytes` as the two files write them: each byte as a printable character.
 std::string written_bytes(std::string_view bytes);
+/// The bytes of a token as the files write it; nothing if one of its characters stands for no byte.
+std::optional<std::string> bytes_of_written(std::string_view written);
 
 /// Reads vocab.json (an object from token to id) and merges.txt (an optional line "#version...",
 /// then "A B" per line in order of rank). Tokens are written with each byte as a printable

@@ -8,9 +8,36 @@
 #include "data/tokenizers/bpe_tokenizer.h"
 #include "data/tokenizers/byte_tokenizer.h"
 #include "data/tokenizers/hugging_face_tokenizer.h"
+#include "data/tokenizers/json_tokenizer.h"
 #include "data/tokenizers/sentencepiece_tokenizer.h"
 
 namespace lockstep::train {
+namespace {
+
+/// The BPE tokenizer of the two files in `folder`; null if there is none of them.
+std::unique_ptr<BpeTokenizer> load_bpe(const std::filesystem::path& folder) {
+  constexpr std::array<std::array<const char*, 2>, 2> kBpeFiles = {
+      {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}}};
+  for (const auto& [vocabulary, merges] : kBpeFiles) {
+    const bool has_vocabulary = std::filesystem::exists(folder / vocabulary);
+    const bool has_merges = std::filesystem::exists(folder / merges);
+    if (!has_vocabulary && !has_merges) continue;
+    LS_CHECK(has_vocabulary && has_merges, DataError,
+             "[tokenizer] {}: expected {} and {} together, found only {}.", folder.string(),
+             vocabulary, merges, has_vocabulary ? vocabulary : merges);
+    return std::make_unique<BpeTokenizer>(folder / vocabulary, folder / merges);
+  }
+  return nullptr;
+}
+
+/// Whether tokenizer.json only repeats, for Hugging Face, what is known without it: `bpe`, or
+/// bytes.
+bool is_saved_by_us(const std::filesystem::path& file, const BpeTokenizer* bpe) {
+  const std::string text = read_whole_file(file, kMostVocabularyBytes);
+  return text == (bpe == nullptr ? hugging_face_bytes().tokenizer : bpe->tokenizer_json());
+}
+
+}  // namespace
 
 std::vector<uint32_t> encode(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<uint32_t> ids;
@@ -19,13 +46,18 @@ std::vector<uint32_t> encode(const Tokenizer& tokenizer, std::string_view text) 
 }
 
 std::vector<uint32_t> encode_special(const Tokenizer& tokenizer, std::string_view text) {
-  const std::optional<uint32_t> end = tokenizer.end_of_text();
-  if (!end) return encode(tokenizer, text);
   std::vector<uint32_t> ids;
+  tokenizer.encode_with_special(text, ids);
+  return ids;
+}
+
+void Tokenizer::encode_with_special(std::string_view text, std::vector<uint32_t>& ids) const {
+  const std::optional<uint32_t> end = end_of_text();
+  if (!end) return encode(text, ids);
   while (true) {
     const size_t at = text.find(kEndOfText);
-    tokenizer.encode(text.substr(0, at), ids);
-    if (at == std::string_view::npos) return ids;
+    encode(text.substr(0, at), ids);
+    if (at == std::string_view::npos) return;
     ids.push_back(*end);
     text.remove_prefix(at + kEndOfText.size());
   }
@@ -39,31 +71,31 @@ std::string decode(const Tokenizer& tokenizer, std::span<const uint32_t> ids) {
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder) {
-  constexpr std::array<std::array<const char*, 2>, 2> kBpeFiles = {
-      {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}}};
-  for (const auto& [vocabulary, merges] : kBpeFiles) {
-    const bool has_vocabulary = std::filesystem::exists(folder / vocabulary);
-    const bool has_merges = std::filesystem::exists(folder / merges);
-    if (!has_vocabulary && !has_merges) continue;
-    LS_CHECK(has_vocabulary && has_merges, DataError,
-             "[tokenizer] {}: expected {} and {} together, found only {}.", folder.string(),
-             vocabulary, merges, has_vocabulary ? vocabulary : merges);
-    return std::make_unique<BpeTokenizer>(folder / vocabulary, folder / merges);
-  }
+  std::unique_ptr<BpeTokenizer> bpe = load_bpe(folder);
   const std::filesystem::path model = folder / SentencePieceTokenizer::kFileName;
-  if (std::filesystem::exists(model)) return std::make_unique<SentencePieceTokenizer>(model);
+  if (!bpe && std::filesystem::exists(model)) {
+    return std::make_unique<SentencePieceTokenizer>(model);
+  }
+  const std::filesystem::path file = folder / JsonTokenizer::kFileName;
+  if (std::filesystem::exists(file) && !is_saved_by_us(file, bpe.get())) {
+    return std::make_unique<JsonTokenizer>(file);
+  }
+  if (bpe) return bpe;
   return std::make_unique<ByteTokenizer>();
 }
 
 std::unique_ptr<Tokenizer> find_tokenizer(const std::filesystem::path& folder) {
-  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(folder);
-  if (dynamic_cast<const ByteTokenizer*>(tokenizer.get()) == nullptr) return tokenizer;
-  const std::filesystem::path file = folder / HuggingFaceTokenizer::kFileName;
   std::error_code ignored;
-  const bool is_ours =
-      std::filesystem::exists(file, ignored) &&
-      read_whole_file(file, kMostVocabularyBytes) == hugging_face_bytes().tokenizer;
-  return is_ours ? std::move(tokenizer) : nullptr;
+  const bool has_json = std::filesystem::exists(folder / JsonTokenizer::kFileName, ignored);
+  std::unique_ptr<Tokenizer> tokenizer;
+  try {
+    tokenizer = load_tokenizer(folder);
+  } catch (const DataError&) {
+    if (!has_json) throw;
+    return nullptr;
+  }
+  const bool is_byte = dynamic_cast<const ByteTokenizer*>(tokenizer.get()) != nullptr;
+  return is_byte && !has_json ? nullptr : std::move(tokenizer);
 }
 
 }  // namespace lockstep::train

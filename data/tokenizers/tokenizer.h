@@ -15,7 +15,7 @@ namespace lockstep::train {
 
 /// A token as tokenizer files write it.
 struct WrittenToken {
-  enum class Kind { kNormal, kByte, kControl, kUnknown };
+  enum class Kind { kNormal, kByte, kControl, kUnknown, kUserDefined };
   std::string text;
   float score = 0;  ///< SentencePiece: the higher, the earlier it is merged
   Kind kind = Kind::kNormal;
@@ -28,7 +28,7 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// Kind of the tokenizer: "byte", "bpe" or "sentencepiece".
+  /// Kind of the tokenizer: "byte", "bpe", "sentencepiece" or "hugging_face".
   virtual std::string_view name() const = 0;
   /// Size of the vocabulary: ids lie in [0, vocabulary()).
   virtual int64_t vocabulary() const = 0;
@@ -38,6 +38,9 @@ class Tokenizer {
   /// Appends the ids of `text` to `ids`. Text that spells a special token is encoded as ordinary
   /// text.
   virtual void encode(std::string_view text, std::vector<uint32_t>& ids) const = 0;
+  /// The same, with special tokens that the text spells as their ids: with every kEndOfText as
+  /// end_of_text, if there is one, or with all that the tokenizer knows.
+  virtual void encode_with_special(std::string_view text, std::vector<uint32_t>& ids) const;
   /// Appends the bytes that `id` stands for, which need not be whole characters. Throws DataError
   /// for an id outside the vocabulary.
   virtual void decode(uint32_t id, std::string& text) const = 0;
@@ -49,6 +52,8 @@ class Tokenizer {
   /// Whether `encode` puts a space before every text, as some SentencePiece models do.
   virtual bool adds_space() const { return false; }
 
+  /// llama.cpp's name for how a text is split before bytes are merged; empty if it has none.
+  virtual std::string_view pre_tokenizer() const { return "gpt-2"; }
   /// All tokens in the order of their ids: bytes as GPT-2's files write them, pieces with marks.
   virtual std::vector<WrittenToken> written_tokens() const = 0;
   /// The merges of a BPE tokenizer in the order of rank, "left right"; none for other kinds.
@@ -63,17 +68,19 @@ class Tokenizer {
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 std::vector<uint32_t> encode(const Tokenizer& tokenizer, std::string_view text);
-/// Encodes `text`, with every kEndOfText in it as the tokenizer's end_of_text (if it has one).
+/// The same with special tokens (Tokenizer::encode_with_special).
 std::vector<uint32_t> encode_special(const Tokenizer& tokenizer, std::string_view text);
 /// Decodes ids that start at the beginning of a text: drops the space that `encode` inserted there.
 std::string decode(const Tokenizer& tokenizer, std::span<const uint32_t> ids);
 
-/// Loads the tokenizer in `folder`: vocab.json with merges.txt or encoder.json with vocab.bpe
-/// (GPT-2's BPE), tokenizer.model (SentencePiece), or the byte tokenizer if none of them exists.
-/// Throws DataError for incomplete or malformed files.
+/// Loads the tokenizer in `folder`: tokenizer.model (SentencePiece); tokenizer.json of Hugging
+/// Face, unless it is what `save` writes for bytes or for the files beside it; vocab.json with
+/// merges.txt or encoder.json with vocab.bpe (GPT-2's BPE); or the byte tokenizer if none of them
+/// exists. Throws DataError for incomplete or malformed files.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder);
 /// As above, but null if the folder says nothing of a tokenizer that could be loaded: the byte
-/// tokenizer is told by the tokenizer.json that it saves.
+/// tokenizer is told by the tokenizer.json that it saves. One that is damaged or of an unsupported
+/// kind could not be.
 std::unique_ptr<Tokenizer> find_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace lockstep::train

@@ -32,6 +32,7 @@ std::span<const Target> targets() {
       Target{"slurm_lists", fuzz_slurm_lists},
       Target{"store_message", fuzz_store_message},
       Target{"table", fuzz_table},
+      Target{"tokenizer_json", fuzz_tokenizer_json},
       Target{"token_cache", fuzz_token_cache},
       Target{"run_starts", fuzz_run_starts},
       Target{"model_manifest", fuzz_model_manifest},

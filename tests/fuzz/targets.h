@@ -36,6 +36,9 @@ Outcome fuzz_shard(Input input);
 /// vocabulary from the merges. The vocabulary is parsed as given, and again after the 256 tokens
 /// that every vocabulary needs, so that short inputs reach the merges.
 Outcome fuzz_bpe_tokenizer(Input input);
+/// data/tokenizers/json_tokenizer.h. The tokenizer is parsed as given, and again as some members of
+/// one that is whole. An accepted one encodes a text to ids that it decodes.
+Outcome fuzz_tokenizer_json(Input input);
 /// data/tokenizers/sentencepiece_tokenizer.h. The model is parsed as given, and again after the 256
 /// byte pieces. Encoding and decoding the input as text must give it back.
 Outcome fuzz_sentencepiece_model(Input input);

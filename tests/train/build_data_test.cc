@@ -130,6 +130,20 @@ TEST_F(BuildDataTest, SentencePieceIsTrainedOnTheTextAndKept) {
   EXPECT_EQ(same->tokenizer()->identity(), source->tokenizer()->identity());
 }
 
+TEST_F(BuildDataTest, TokenizersOfHuggingFaceServeTextAndShards) {
+  build(text("tokenizer { " + bpe() + " }"))->tokenizer()->save(folder_.path());
+  const std::string tokenizer = "hugging_face { file: " + quoted("tokenizer.json") + " }";
+  const auto source = build(text("tokenizer { " + tokenizer + " }"));
+  EXPECT_EQ(source->tokenizer()->name(), "hugging_face");
+  EXPECT_EQ(source->tokenizer()->vocabulary(), 263);
+  EXPECT_EQ(source->fingerprint(), build(text("tokenizer { " + bpe() + " }"))->fingerprint());
+  const auto shards = build("shards { train: " + quoted("train_1.bin") + " " + tokenizer + " }");
+  EXPECT_EQ(shards->tokenizer()->identity(), source->tokenizer()->identity());
+  EXPECT_TRUE(
+      says(message_of<ConfigError>([&] { build(text("tokenizer { hugging_face { file: '' } }")); }),
+           "data.text.tokenizer.hugging_face.file is empty"));
+}
+
 TEST_F(BuildDataTest, ShardsComeByPattern) {
   const auto source = build("shards { train: " + quoted("train_*.bin") + " }");
   const auto* data = dynamic_cast<const TokenData*>(source.get());

@@ -114,6 +114,8 @@ int32_t token_type(WrittenToken::Kind kind) {
       return 2;
     case WrittenToken::Kind::kControl:
       return 3;
+    case WrittenToken::Kind::kUserDefined:
+      return 4;
     case WrittenToken::Kind::kByte:
       return 6;
     case WrittenToken::Kind::kNormal:
@@ -140,7 +142,11 @@ void describe(GgufHeader& header, const Tokenizer& tokenizer, int64_t vocabulary
   }
   const bool is_sentencepiece = tokenizer.name() == "sentencepiece";
   header.add("tokenizer.ggml.model", std::string_view(is_sentencepiece ? "llama" : "gpt2"));
-  header.add("tokenizer.ggml.pre", std::string_view(is_sentencepiece ? "default" : "gpt-2"));
+  LS_CHECK(
+      is_sentencepiece || !tokenizer.pre_tokenizer().empty(), ConfigError,
+      "[gguf] the tokenizer splits texts in a way that is not written: expected that of GPT-2, "
+      "Llama 3 or Qwen 2. Use --to hf.");
+  header.add("tokenizer.ggml.pre", is_sentencepiece ? "default" : tokenizer.pre_tokenizer());
   header.add("tokenizer.ggml.tokens", texts);
   header.add("tokenizer.ggml.token_type", std::span<const int32_t>(types));
   if (is_sentencepiece) {

@@ -109,5 +109,36 @@ RC_GTEST_PROP(PreTokenizer, CutsLikeTheRegularExpression, ()) {
   }
 }
 
+std::vector<std::string> llama3_pieces(std::string_view text, int digits = 3) {
+  std::vector<std::string> result;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = llama3_piece_end(text, begin, digits);
+    result.emplace_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return result;
+}
+
+// What the package `tokenizers` gives for the same texts.
+TEST(PreTokenizer, Llama3TakesOneCharacterBeforeAWordAndThreeDigits) {
+  EXPECT_THAT(llama3_pieces("a\tb (c)d"), ElementsAre("a", "\tb", " (", "c", ")d"));
+  EXPECT_THAT(llama3_pieces("x12345 678"), ElementsAre("x", "123", "45", " ", "678"));
+  EXPECT_THAT(llama3_pieces("1234", 1), ElementsAre("1", "2", "3", "4"));
+  EXPECT_THAT(llama3_pieces("a\nb\r\nc"), ElementsAre("a", "\n", "b", "\r\n", "c"));
+}
+
+TEST(PreTokenizer, Llama3TakesContractionsInAnyCase) {
+  EXPECT_THAT(llama3_pieces("I'LL it'S we'Ve"), ElementsAre("I", "'LL", " it", "'S", " we", "'Ve"));
+  EXPECT_THAT(llama3_pieces("it'\u017f"), ElementsAre("it", "'\u017f"));
+  EXPECT_THAT(llama3_pieces("'hello"), ElementsAre("'hello"));
+}
+
+TEST(PreTokenizer, Llama3KeepsLineEndsTogetherAndBehindPunctuation) {
+  EXPECT_THAT(llama3_pieces("end.\n\nNext"), ElementsAre("end", ".\n\n", "Next"));
+  EXPECT_THAT(llama3_pieces("a \n \n  b"), ElementsAre("a", " \n \n", " ", " b"));
+  EXPECT_THAT(llama3_pieces("a   1"), ElementsAre("a", "  ", " ", "1"));
+  EXPECT_THAT(llama3_pieces("a  "), ElementsAre("a", "  "));
+}
+
 }  // namespace
 }  // namespace lockstep::train
