@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "configs/field.h"
 #include "configs/run.pb.h"
@@ -25,17 +26,31 @@ constexpr const char* kSchema =
     "# proto-file: configs/run.proto\n# proto-message: lockstep.config.RunConfig\n\n";
 
 /// Returns the fields to write, including empty lists, which would otherwise get their default when
-/// the text is read back.
+/// the text is read back. A list of messages has none.
 std::vector<const pb::FieldDescriptor*> written_fields(const pb::Message& message) {
   std::vector<const pb::FieldDescriptor*> fields;
   const pb::Descriptor& type = *message.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const pb::FieldDescriptor* field = type.field(i);
-    if (field->is_repeated() || message.GetReflection()->HasField(message, field)) {
-      fields.push_back(field);
-    }
+    const pb::Reflection& reflection = *message.GetReflection();
+    const bool is_written = lists_fields(*field)
+                                ? reflection.FieldSize(message, field) > 0
+                                : field->is_repeated() || reflection.HasField(message, field);
+    if (is_written) fields.push_back(field);
   }
   return fields;
+}
+
+/// The messages in `field`, one or a list of them, with their paths.
+std::vector<std::pair<std::string, const pb::Message*>> messages_in(
+    const pb::Message& message, const pb::FieldDescriptor& field, const std::string& path) {
+  const pb::Reflection& reflection = *message.GetReflection();
+  if (!field.is_repeated()) return {{path, &reflection.GetMessage(message, &field)}};
+  std::vector<std::pair<std::string, const pb::Message*>> messages;
+  for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
+    messages.emplace_back(value_path(path, i), &reflection.GetRepeatedMessage(message, &field, i));
+  }
+  return messages;
 }
 
 void write(const pb::Message& message, const std::string& path, const std::string& indent,
@@ -47,14 +62,15 @@ void write(const pb::Message& message, const std::string& path, const std::strin
       lines.push_back({start + ": " + value_text(message, *field), field_path});
       continue;
     }
-    const pb::Message& inner = message.GetReflection()->GetMessage(message, field);
-    if (written_fields(inner).empty()) {
-      lines.push_back({start + " {}", field_path});
-      continue;
+    for (const auto& [inner_path, inner] : messages_in(message, *field, field_path)) {
+      if (written_fields(*inner).empty()) {
+        lines.push_back({start + " {}", inner_path});
+        continue;
+      }
+      lines.push_back({start + " {", ""});
+      write(*inner, inner_path, indent + "  ", lines);
+      lines.push_back({indent + "}", ""});
     }
-    lines.push_back({start + " {", ""});
-    write(inner, field_path, indent + "  ", lines);
-    lines.push_back({indent + "}", ""});
   }
 }
 
@@ -66,9 +82,10 @@ void flatten(const pb::Message& message, const std::string& path,
       values[field_path] = value_text(message, *field);
       continue;
     }
-    const pb::Message& inner = message.GetReflection()->GetMessage(message, field);
-    if (written_fields(inner).empty()) values[field_path] = "{}";
-    flatten(inner, field_path, values);
+    for (const auto& [inner_path, inner] : messages_in(message, *field, field_path)) {
+      if (written_fields(*inner).empty()) values[inner_path] = "{}";
+      flatten(*inner, inner_path, values);
+    }
   }
 }
 

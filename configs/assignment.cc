@@ -2,6 +2,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,17 +56,38 @@ struct Target {
   }
 };
 
+/// Enters the element of a list of messages, which must be there.
+void enter_element(Target& target, std::optional<int> index, bool is_last,
+                   const std::string& where) {
+  const pb::Reflection& reflection = *target.message->GetReflection();
+  const int size = reflection.FieldSize(*target.message, target.field);
+  if (is_last || !index || *index >= size) {
+    throw SourceError(
+        where,
+        fmt::format("{} is a list of {}, each with fields: expected a field of one that a file "
+                    "sets, as in {}[0].FIELD=VALUE.",
+                    target.path, size, target.path));
+  }
+  target.path = value_path(target.path, *index);
+  target.message = reflection.MutableRepeatedMessage(target.message, target.field, *index);
+}
+
 Target follow(pb::Message& root, std::string_view rest, const std::string& where) {
   Target target{.message = &root};
   while (true) {
     const size_t dot = rest.find('.');
-    const std::string name(rest.substr(0, dot));
+    const auto [name, index] = parse_step(rest.substr(0, dot));
     const pb::Descriptor& type = *target.message->GetDescriptor();
     target.field = type.FindFieldByName(name);
     if (target.field == nullptr) {
       throw SourceError(where, unknown_field(target.path, type, name));
     }
     target.path = join_path(target.path, name);
+    if (lists_fields(*target.field)) {
+      enter_element(target, index, dot == std::string_view::npos, where);
+      rest.remove_prefix(dot + 1);
+      continue;
+    }
     if (dot == std::string_view::npos) return target;
     if (!holds_fields(*target.field)) {
       throw SourceError(where, fmt::format("{} holds {}, it has no fields.", target.path,

@@ -100,7 +100,8 @@ class Walk {
                                       name.text, described(current())));
       }
       tokenizer_.Next();
-      return fields(*field.message_type(), path, &name);
+      const std::string element = field.is_repeated() ? value_path(path, size++) : path;
+      return fields(*field.message_type(), element, &name);
     }
     if (field.is_repeated()) {
       if (colon && !braced) return values(field, path, size);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -176,6 +177,20 @@ bool is_allowed(const Value& value) {
 
 std::string join_path(std::string_view parent, std::string_view name) {
   return parent.empty() ? std::string(name) : fmt::format("{}.{}", parent, name);
+}
+
+PathStep parse_step(std::string_view text) {
+  const size_t open = text.find('[');
+  int index = 0;
+  if (open == text.npos || !text.ends_with(']')) return {std::string(text)};
+  const char* const end = text.data() + text.size() - 1;
+  const auto [stop, error] = std::from_chars(text.data() + open + 1, end, index);
+  if (error != std::errc() || stop != end || index < 0) return {std::string(text)};
+  return {std::string(text.substr(0, open)), index};
+}
+
+bool lists_fields(const FieldDescriptor& field) {
+  return holds_fields(field) && field.is_repeated();
 }
 
 bool holds_fields(const FieldDescriptor& field) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,19 @@ std::string join_path(std::string_view parent, std::string_view name);
 /// Whether `field` is a message, so that it has fields.
 bool holds_fields(const google::protobuf::FieldDescriptor& field);
 
+/// Whether `field` is a list of messages. Values in one have the paths of value_path and names of
+/// their own below them: "data.mixture.source[0].weight".
+bool lists_fields(const google::protobuf::FieldDescriptor& field);
+
 /// Path of a value in the list `path`: "model.resnet.blocks[2]".
 std::string value_path(std::string_view path, int index);
+
+/// A name in a path, with the index in a list of messages if it has one: "source[0]".
+struct PathStep {
+  std::string name;
+  std::optional<int> index = {};
+};
+PathStep parse_step(std::string_view text);
 
 /// Describes the values that `field` accepts: "an integer from 1 to 4096", "a number above 0 and at
 /// most 1000", "one of COSINE, CONSTANT", ...; for a list "[a, b, ...], each an integer from 1 to

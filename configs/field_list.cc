@@ -25,7 +25,7 @@ void list(const Descriptor& type, const std::string& path, std::vector<Entry>& e
     const std::string field_path = join_path(path, field.name());
     if (!holds_fields(field)) {
       entries.push_back({field_path, value_names(field), field.is_repeated()});
-    } else {
+    } else if (!lists_fields(field)) {  // whose elements only a file can add
       if (field.real_containing_oneof() != nullptr) entries.push_back({field_path, {"{}"}});
       list(*field.message_type(), field_path, entries);
     }

@@ -95,6 +95,19 @@ void prepare(pb::Message* config, const pb::Message& layer, const ParseInfoTree&
     if (config != nullptr && field.is_repeated()) {
       config->GetReflection()->ClearField(config, &field);
     }
+    if (lists_fields(field)) {
+      // Of the elements that are replaced nothing stays.
+      std::erase_if(origins,
+                    [&](const auto& entry) { return entry.first.starts_with(field_path + "["); });
+      for (int j = 0; j < layer.GetReflection()->FieldSize(layer, &field); ++j) {
+        const ParseLocation begin = tree.GetLocation(&field, j);
+        const std::string element = value_path(field_path, j);
+        origins[element] = place(name, begin.line, begin.column);
+        prepare(nullptr, layer.GetReflection()->GetRepeatedMessage(layer, &field, j),
+                *tree.GetTreeForNested(&field, j), element, name, origins);
+      }
+      continue;
+    }
     if (!holds_fields(field)) continue;
     const bool has = config != nullptr && config->GetReflection()->HasField(*config, &field);
     prepare(has ? config->GetReflection()->MutableMessage(config, &field) : nullptr,

@@ -46,7 +46,7 @@ void check_source(const DataConfig& data, const Architecture& model, const Origi
   fail(origins, "data." + source,
        model.is_language_model()
            ? fmt::format("data.{} gives rows of features, but {} is a language model: "
-                         "expected data.text, data.shards or data.random.",
+                         "expected data.text, data.shards, data.mixture or data.random.",
                          source, model.path())
            : fmt::format("data.{} gives tokens, but {} classifies rows of features: "
                          "expected data.table or data.random.",

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "configs/field.h"
+
 namespace lockstep::config {
 namespace {
 
@@ -14,10 +16,17 @@ namespace pb = google::protobuf;
 bool is_reachable(const pb::Message& root, std::string_view path) {
   const pb::Message* message = &root;
   for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.')) {
-    const pb::FieldDescriptor* field =
-        message->GetDescriptor()->FindFieldByName(std::string(path.substr(0, dot)));
-    if (field == nullptr || !message->GetReflection()->HasField(*message, field)) return false;
-    message = &message->GetReflection()->GetMessage(*message, field);
+    const PathStep step = parse_step(path.substr(0, dot));
+    const pb::FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(step.name);
+    if (field == nullptr) return false;
+    const pb::Reflection& reflection = *message->GetReflection();
+    if (field->is_repeated()) {
+      if (!step.index || *step.index >= reflection.FieldSize(*message, field)) return false;
+      message = &reflection.GetRepeatedMessage(*message, field, *step.index);
+    } else {
+      if (!reflection.HasField(*message, field)) return false;
+      message = &reflection.GetMessage(*message, field);
+    }
     path.remove_prefix(dot + 1);
   }
   return true;

@@ -87,7 +87,12 @@ void fill(pb::Message& message, const std::string& path, Origins& origins,
           fmt::format("{} is required: expected {}{}{}. Set it in the file or with --set.",
                       field_path, field.name(), holds_fields(field) ? " " : ": ", expected(field)));
     }
-    if (holds_fields(field)) {
+    if (lists_fields(field)) {
+      for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
+        fill(*reflection.MutableRepeatedMessage(&message, &field, i), value_path(field_path, i),
+             origins, missing);
+      }
+    } else if (holds_fields(field)) {
       if (!found) origins[field_path] = kDefaultOrigin;
       fill(*reflection.MutableMessage(&message, &field), field_path, origins, missing);
     } else if (!found && field.options().HasExtension(default_value)) {
@@ -107,7 +112,16 @@ void check_values(const pb::Message& message, const std::string& path, const Ori
     if (const auto origin = origins.find(field_path); origin != origins.end()) {
       kept.insert(*origin);
     }
-    if (holds_fields(field)) {
+    if (lists_fields(field)) {
+      const pb::Reflection& reflection = *message.GetReflection();
+      for (int j = 0; j < reflection.FieldSize(message, &field); ++j) {
+        const std::string element = value_path(field_path, j);
+        if (const auto origin = origins.find(element); origin != origins.end()) {
+          kept.insert(*origin);
+        }
+        check_values(reflection.GetRepeatedMessage(message, &field, j), element, origins, kept);
+      }
+    } else if (holds_fields(field)) {
       check_values(message.GetReflection()->GetMessage(message, &field), field_path, origins, kept);
     } else if (std::string problem = violation(field_path, message, field); !problem.empty()) {
       fail(origins, field_path, std::move(problem));
@@ -320,6 +334,29 @@ void check_bpe(const BpeTokenizerConfig& bpe, const std::string& path, bool may_
   }
 }
 
+void check_mixture(const DataConfig& data, const Origins& origins) {
+  const MixtureData& mixture = data.mixture();
+  if (data.has_mixture() && mixture.source().empty()) {
+    fail(origins, "data.mixture",
+         "data.mixture has no source: expected source { text { ... } } or source { shards { ... } "
+         "}, "
+         "once or more.");
+  }
+  for (int i = 0; i < mixture.source_size(); ++i) {
+    const MixtureSource& source = mixture.source(i);
+    const std::string path = value_path("data.mixture.source", i);
+    const bool is_text = source.has_text();
+    if (!(is_text ? source.text().path() : source.shards().train()).empty()) continue;
+    const std::string field = path + (is_text ? ".text.path" : ".shards.train");
+    fail(origins, field, fmt::format("{} is empty: expected the path of a file.", field));
+  }
+  if (mixture.has_bpe()) check_bpe(mixture.bpe(), "data.mixture.bpe", true, origins);
+  if (mixture.has_hugging_face() && mixture.hugging_face().file().empty()) {
+    fail(origins, "data.mixture.hugging_face.file",
+         "data.mixture.hugging_face.file is empty: expected the path of a file.");
+  }
+}
+
 void check_texts(const RunConfig& config, const Origins& origins) {
   if (!names_a_device(config.device())) {
     std::string backends;
@@ -351,6 +388,7 @@ void check_texts(const RunConfig& config, const Origins& origins) {
              data.text().tokenizer().hugging_face().file());
   check_path(data.shards().has_hugging_face(), "data.shards.hugging_face.file",
              data.shards().hugging_face().file());
+  check_mixture(data, origins);
   if (data.text().tokenizer().has_bpe()) {
     check_bpe(data.text().tokenizer().bpe(), "data.text.tokenizer.bpe", true, origins);
   }

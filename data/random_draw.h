@@ -15,6 +15,7 @@ enum class DrawStream : uint32_t {
   kTableRow = 0x7461626c,
   kRandomSample = 0x73616d70,
   kWeightedSample = 0x77656967,
+  kMixture = 0x6d697874,
 };
 
 /// Two 64-bit draws for (seed, stream, step, index, block). Stream and block go into the key, so

@@ -143,10 +143,17 @@ void TokenData::sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
 }
 
 std::vector<SampleOrigin> TokenData::origins(int64_t step, int64_t count, int64_t length) const {
+  std::vector<Place> places;
+  for (int64_t i = 0; i < count; ++i) places.push_back({step, i});
+  return origins_at(places, length);
+}
+
+std::vector<SampleOrigin> TokenData::origins_at(std::span<const Place> places,
+                                                int64_t length) const {
   std::vector<SampleOrigin> origins;
   std::map<const TokenPart*, std::vector<size_t>> in_documents;  // samples, by part
-  for (int64_t i = 0; i < count; ++i) {
-    const Window window = training_window(step, i, length);
+  for (const Place& place : places) {
+    const Window window = training_window(place.step, place.index, length);
     if (window.part->documents && options_.tokenizer) {
       in_documents[window.part].push_back(origins.size());
     }

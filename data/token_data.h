@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,13 @@ class TokenData : public TokenSource {
                 std::span<int64_t> targets) const override;
   /// In the bytes of documents, or in the tokens of files of tokens.
   std::vector<SampleOrigin> origins(int64_t step, int64_t count, int64_t length) const override;
+  /// A sequence by its step and its index there.
+  struct Place {
+    int64_t step;
+    int64_t index;
+  };
+  /// The same for any sequences, in the time that one of them takes.
+  std::vector<SampleOrigin> origins_at(std::span<const Place> places, int64_t length) const;
   int64_t validation_windows(int64_t length) const override;
   int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                             std::span<int64_t> targets) const override;

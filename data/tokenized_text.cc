@@ -117,6 +117,24 @@ Documents::Documents(const std::vector<std::string>& patterns, JsonLinesOptions 
   whole_ = std::make_shared<const std::string>(std::move(whole));
 }
 
+Documents Documents::together(std::span<const Documents> parts) {
+  Documents all;
+  std::string whole;
+  for (const Documents& part : parts) {
+    for (const Document& each : part.documents_) {
+      all.documents_.push_back({whole.size() + each.begin, whole.size() + each.end,
+                                all.files_.size() + each.file, each.line});
+    }
+    whole += *part.whole_;
+    all.name_ += (all.name_.empty() ? "" : ", ") + part.name_;
+    all.files_.insert(all.files_.end(), part.files_.begin(), part.files_.end());
+    all.notes_.insert(all.notes_.end(), part.notes_.begin(), part.notes_.end());
+    all.separator_is_given_ = all.separator_is_given_ || part.separator_is_given_;
+  }
+  all.whole_ = std::make_shared<const std::string>(std::move(whole));
+  return all;
+}
+
 void Documents::read_lines(const std::filesystem::path& file, const JsonLinesOptions& options,
                            std::string& whole) {
   JsonLinesReader reader(file, options);

@@ -27,6 +27,8 @@ class Documents {
       : Documents(std::vector{pattern}, std::move(json_lines)) {}
   /// As above, for several patterns in this order.
   explicit Documents(const std::vector<std::string>& patterns, JsonLinesOptions json_lines = {});
+  /// A copy of all documents of `parts`, one behind the other.
+  static Documents together(std::span<const Documents> parts);
 
   /// The patterns, for messages.
   const std::string& name() const { return name_; }
@@ -57,6 +59,7 @@ class Documents {
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
+  Documents() = default;
   struct Document {
     size_t begin;  ///< in the whole text
     size_t end;

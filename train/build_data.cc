@@ -12,6 +12,7 @@
 #include "data/text_data.h"
 #include "data/token_cache.h"
 #include "data/token_data.h"
+#include "data/token_mixture.h"
 #include "data/token_shards.h"
 #include "data/tokenized_text.h"
 #include "data/tokenizers/bpe_tokenizer.h"
@@ -91,14 +92,31 @@ TokenDataOptions options_for(const DataConfig& data, const DataRequest& request,
   return options;
 }
 
-int64_t held_out_bytes(const config::TextData& from, int64_t bytes) {
-  return from.held_out_bytes() > 0 ? from.held_out_bytes() : bytes / 10;
-}
+/// What is trained on and what is held out.
+struct Parts {
+  std::vector<TokenPart> training;
+  std::vector<TokenPart> held_out;
+};
+
+int64_t held_out_bytes(int64_t wanted, int64_t bytes) { return wanted > 0 ? wanted : bytes / 10; }
 
 JsonLinesOptions json_lines_options(const config::JsonLines& from) {
   return {.field = from.field(),
           .separator = from.separator(),
           .skip_damaged_lines = from.skip_damaged_lines()};
+}
+
+/// `From` is a text of a config, on its own or of a mixture.
+template <class From>
+Parts text_parts(const From& from, const Documents& documents, const Tokenizer& tokenizer,
+                 const TokenCache& cache) {
+  const int64_t held_out = held_out_bytes(from.held_out_bytes(), documents.bytes());
+  const TokenizedText text = tokenize(documents, held_out, tokenizer, cache);
+  Parts parts;
+  parts.training.push_back(
+      {from.path(), text.training(), std::make_shared<const Documents>(documents)});
+  if (text.held_out().size() > 1) parts.held_out.push_back({from.path(), text.held_out()});
+  return parts;
 }
 
 std::unique_ptr<TokenSource> build_text(const DataConfig& data, const DataRequest& request) {
@@ -109,24 +127,18 @@ std::unique_ptr<TokenSource> build_text(const DataConfig& data, const DataReques
     check_vocabulary(ByteTokenizer(), request);
     std::error_code unreadable;  // ignored: ByteText reports it with the reason
     const auto size = static_cast<int64_t>(std::filesystem::file_size(files[0], unreadable));
-    return std::make_unique<ByteText>(files[0], held_out_bytes(from, unreadable ? 0 : size),
-                                      request.seed);
+    return std::make_unique<ByteText>(
+        files[0], held_out_bytes(from.held_out_bytes(), unreadable ? 0 : size), request.seed);
   }
   const Documents documents(from.path(), json_lines_options(from.json_lines()));
   const std::shared_ptr<const Tokenizer> tokenizer =
       build_tokenizer(from.tokenizer(), documents, from.cache_dir());
   check_vocabulary(*tokenizer, request);
-  const int64_t held_out = held_out_bytes(from, documents.bytes());
-  const TokenizedText text =
-      tokenize(documents, held_out, *tokenizer, TokenCache(from.cache_dir()));
-  std::vector<TokenPart> held_out_parts;
-  if (text.held_out().size() > 1) held_out_parts.push_back({from.path(), text.held_out()});
+  Parts parts = text_parts(from, documents, *tokenizer, TokenCache(from.cache_dir()));
   TokenDataOptions options = options_for(data, request, tokenizer);
   options.notes = documents.notes();
-  return std::make_unique<TokenData>(
-      std::vector<TokenPart>{
-          {from.path(), text.training(), std::make_shared<const Documents>(documents)}},
-      std::move(held_out_parts), std::move(options));
+  return std::make_unique<TokenData>(std::move(parts.training), std::move(parts.held_out),
+                                     std::move(options));
 }
 
 std::vector<TokenPart> open_shards(const std::string& pattern, ShardFormat format) {
@@ -150,10 +162,19 @@ std::vector<TokenPart> hold_out(std::vector<TokenPart>& parts, int64_t count) {
   return held_out;
 }
 
-std::unique_ptr<TokenSource> build_shards(const DataConfig& data, const DataRequest& request) {
-  const ShardData& from = data.shards();
+/// `From` are token files of a config, on their own or of a mixture.
+template <class From>
+Parts shard_parts(const From& from) {
   const ShardFormat format =
       from.format() == ShardData::NANOGPT ? ShardFormat::kNanogpt : ShardFormat::kLlmc;
+  Parts parts{.training = open_shards(from.train(), format)};
+  parts.held_out = from.validation().empty() ? hold_out(parts.training, from.held_out_tokens())
+                                             : open_shards(from.validation(), format);
+  return parts;
+}
+
+std::unique_ptr<TokenSource> build_shards(const DataConfig& data, const DataRequest& request) {
+  const ShardData& from = data.shards();
   std::shared_ptr<const Tokenizer> tokenizer;
   if (from.has_bpe()) {
     tokenizer = std::make_shared<BpeTokenizer>(from.bpe().vocab(), from.bpe().merges());
@@ -161,12 +182,66 @@ std::unique_ptr<TokenSource> build_shards(const DataConfig& data, const DataRequ
     tokenizer = std::make_shared<JsonTokenizer>(from.hugging_face().file());
   }
   if (tokenizer) check_vocabulary(*tokenizer, request);
-  std::vector<TokenPart> training = open_shards(from.train(), format);
-  std::vector<TokenPart> held_out = from.validation().empty()
-                                        ? hold_out(training, from.held_out_tokens())
-                                        : open_shards(from.validation(), format);
-  return std::make_unique<TokenData>(std::move(training), std::move(held_out),
+  Parts parts = shard_parts(from);
+  return std::make_unique<TokenData>(std::move(parts.training), std::move(parts.held_out),
                                      options_for(data, request, std::move(tokenizer)));
+}
+
+/// The tokenizer of a mixture with these texts; null if it is unknown.
+std::shared_ptr<const Tokenizer> mixture_tokenizer(const config::MixtureData& from,
+                                                   const std::vector<Documents>& texts) {
+  config::TokenizerConfig chosen;
+  bool is_trained = false;
+  if (from.has_bpe()) {
+    *chosen.mutable_bpe() = from.bpe();
+    is_trained = from.bpe().vocab().empty();
+  } else if (from.has_sentencepiece()) {
+    *chosen.mutable_sentencepiece() = from.sentencepiece();
+    is_trained = from.sentencepiece().model().empty();
+  } else if (from.has_hugging_face()) {
+    *chosen.mutable_hugging_face() = from.hugging_face();
+  } else if (from.has_byte() || !texts.empty()) {
+    chosen.mutable_byte();
+  } else {
+    return nullptr;
+  }
+  LS_CHECK(
+      !is_trained || !texts.empty(), ConfigError,
+      "[data] a mixture of token files has no text to train a tokenizer on: expected the files "
+      "of the one that made the tokens. Set them in data.mixture.");
+  const std::span<const Documents> all(texts);
+  return build_tokenizer(chosen, Documents::together(all.first(is_trained ? all.size() : 0)),
+                         from.cache_dir());
+}
+
+std::unique_ptr<TokenSource> build_mixture(const DataConfig& data, const DataRequest& request) {
+  const config::MixtureData& from = data.mixture();
+  std::vector<Documents> texts;
+  for (const config::MixtureSource& source : from.source()) {
+    if (!source.has_text()) continue;
+    texts.emplace_back(source.text().path(), json_lines_options(source.text().json_lines()));
+  }
+  const std::shared_ptr<const Tokenizer> tokenizer = mixture_tokenizer(from, texts);
+  if (tokenizer) check_vocabulary(*tokenizer, request);
+  std::vector<TokenMixture::Source> sources;
+  auto text = texts.begin();
+  for (const config::MixtureSource& source : from.source()) {
+    TokenDataOptions options = options_for(data, request, tokenizer);
+    options.seed = TokenMixture::seed_of_source(request.seed, sources.size());
+    options.sequences_per_step = 1;
+    Parts parts;
+    if (source.has_text()) {
+      options.notes = text->notes();
+      parts = text_parts(source.text(), *text++, *tokenizer, TokenCache(from.cache_dir()));
+    } else {
+      parts = shard_parts(source.shards());
+    }
+    sources.push_back({std::make_unique<TokenData>(std::move(parts.training),
+                                                   std::move(parts.held_out), std::move(options)),
+                       source.weight()});
+  }
+  return std::make_unique<TokenMixture>(std::move(sources), request.seed,
+                                        request.sequences_per_step);
 }
 
 }  // namespace
@@ -193,6 +268,7 @@ std::shared_ptr<const Tokenizer> build_tokenizer(const config::TokenizerConfig& 
 std::unique_ptr<TokenSource> build_data(const DataConfig& data, const DataRequest& request) {
   if (data.has_text()) return build_text(data, request);
   if (data.has_shards()) return build_shards(data, request);
+  if (data.has_mixture()) return build_mixture(data, request);
   return std::make_unique<RandomTokens>(request.vocabulary, request.seed);
 }
 

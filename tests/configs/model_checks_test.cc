@@ -92,7 +92,7 @@ TEST(Sources, LanguageModelsTakeTokens) {
   } catch (const SourceError& e) {
     EXPECT_STREQ(e.what(),
                  "b:2:3: data.table gives rows of features, but model.gpt2 is a language model: "
-                 "expected data.text, data.shards or data.random.");
+                 "expected data.text, data.shards, data.mixture or data.random.");
   }
 }
 

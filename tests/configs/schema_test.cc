@@ -27,13 +27,12 @@ TEST(Schema, EveryScalarKnowsWhetherItWasSet) {
   });
 }
 
-TEST(Schema, ListsHoldScalarsAndHaveADefault) {
+TEST(Schema, ListsOfScalarsHaveADefaultAndListsOfMessagesNone) {
   for_each_field(*RunConfig::descriptor(), [](const FieldDescriptor& field) {
     if (!field.is_repeated()) return;
-    EXPECT_EQ(field.message_type(), nullptr) << field.full_name();
-    EXPECT_TRUE(field.options().GetExtension(required) ||
-                field.options().HasExtension(default_value))
-        << field.full_name();
+    const bool has_default =
+        field.options().GetExtension(required) || field.options().HasExtension(default_value);
+    EXPECT_EQ(has_default, field.message_type() == nullptr) << field.full_name();
   });
 }
 

@@ -3,6 +3,8 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "core/base/error.h"
@@ -142,6 +144,46 @@ TEST_F(BuildDataTest, TokenizersOfHuggingFaceServeTextAndShards) {
   EXPECT_TRUE(
       says(message_of<ConfigError>([&] { build(text("tokenizer { hugging_face { file: '' } }")); }),
            "data.text.tokenizer.hugging_face.file is empty"));
+}
+
+TEST_F(BuildDataTest, AMixtureHasTextsAndShardsOfOneTokenizer) {
+  put_file(folder_ / "lines.jsonl", "{\"body\": \"the aa the aa the aa the aa the aa\"}\n");
+  const std::string sources =
+      " cache_dir: '' source { text { path: " + quoted("text.txt") + " held_out_bytes: 100 } }" +
+      " source { text { path: " + quoted("lines.jsonl") + " json_lines { field: 'body' } }" +
+      " weight: 0.5 } source { shards { train: " + quoted("train_1.bin") + " } weight: 0.5 }";
+  const auto source = build("mixture { " + bpe() + sources + " }");
+  EXPECT_EQ(source->tokenizer()->name(), "bpe");
+  EXPECT_EQ(source->vocabulary(), 1000);
+  EXPECT_GT(source->validation_windows(1), 30);
+  std::map<std::string, int> files;
+  for (int64_t step = 0; step < 10; ++step) {
+    for (const SampleOrigin& origin : source->origins(step, 4, 8)) ++files[origin.file];
+  }
+  EXPECT_NEAR(files[(folder_ / "text.txt").string()], 20, 2);
+  EXPECT_NEAR(files[(folder_ / "lines.jsonl").string()], 10, 2);
+  EXPECT_NEAR(files[(folder_ / "train_1.bin").string()], 10, 2);
+  // Trained on all texts together; bytes, if nothing is said.
+  EXPECT_EQ(build("mixture { bpe { vocab_size: 270 }" + sources + " }")->tokenizer()->vocabulary(),
+            270);
+  EXPECT_EQ(build("mixture {" + sources + " }")->tokenizer()->name(), "byte");
+}
+
+TEST_F(BuildDataTest, WrongMixturesAreRefusedByTheirPlace) {
+  const auto complaint = [&](const std::string& mixture) {
+    return message_of<ConfigError>([&] { build("mixture { " + mixture + " }"); });
+  };
+  const std::string shards = "source { shards { train: " + quoted("train_1.bin") + " } ";
+  EXPECT_TRUE(says(complaint(""), "data.mixture has no source: expected source { text { ... } }"));
+  EXPECT_TRUE(says(complaint(shards + "} source { weight: 1 }"),
+                   "data.mixture.source[1] needs one source: expected text {} or shards {}"));
+  EXPECT_TRUE(says(complaint(shards + "} source { text { path: '' } }"),
+                   "data.mixture.source[1].text.path is empty"));
+  EXPECT_TRUE(says(complaint(shards + "weight: 0 }"),
+                   "data.mixture.source[0].weight is 0: expected a number above 0"));
+  EXPECT_TRUE(
+      says(complaint(shards + "} bpe { vocab_size: 300 }"), "has no text to train a token"));
+  EXPECT_EQ(build("mixture { " + shards + "} }")->tokenizer(), nullptr);
 }
 
 TEST_F(BuildDataTest, ShardsComeByPattern) {

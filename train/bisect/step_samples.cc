@@ -76,8 +76,8 @@ StepSamples samples_of_step(const RunDirectory& run, int64_t step) {
     add_sequences(config, samples);
   }
   LS_CHECK(!samples.origins.empty(), DataError,
-           "[data] the samples of {} come from no file: expected data.text, data.shards or "
-           "data.table in its config.",
+           "[data] the samples of {} come from no file: expected data.text, data.shards, "
+           "data.mixture or data.table in its config.",
            run.path().string());
   return samples;
 }

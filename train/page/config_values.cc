@@ -1,5 +1,7 @@
 #include "train/page/config_values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -38,6 +40,7 @@ std::pair<std::string_view, std::string_view> divided(std::string_view line) {
 std::vector<ConfigValue> read_config_values(std::string_view text) {
   std::vector<ConfigValue> values;
   std::vector<std::string> path;
+  std::map<std::string, int> blocks;  // of each name, so that those of a list differ
   const auto named = [&](std::string_view name) {
     std::string full;
     for (const std::string& part : path) full += part + ".";
@@ -56,7 +59,9 @@ std::vector<ConfigValue> read_config_values(std::string_view text) {
       values.push_back({named(trimmed(code.substr(0, colon))),
                         std::string(trimmed(code.substr(colon + 1))), std::string(comment)});
     } else if (code.ends_with('{')) {
-      path.emplace_back(trimmed(code.substr(0, code.size() - 1)));
+      std::string name(trimmed(code.substr(0, code.size() - 1)));
+      if (const int earlier = blocks[named(name)]++) name += fmt::format("[{}]", earlier);
+      path.push_back(std::move(name));
     }
   }
   return values;

@@ -25,6 +25,39 @@ TEST(StepSamples, AreWhatTheStepWasTrainedOn) {
   EXPECT_TRUE(says(describe(samples), "step 4: batch 3, 8 samples of 16 tokens\n"));
 }
 
+TEST(StepSamples, OfAMixtureNameTheFileOfItsSource) {
+  const TemporaryDirectory folder;
+  std::string lines, text;
+  for (int i = 0; i < 60; ++i) {
+    lines += fmt::format("{{\"text\": \"line number {} of some\"}}\n", i);
+    text += fmt::format("{} words of a text. ", i);
+  }
+  put_file(folder / "a.jsonl", lines);
+  put_file(folder / "b.txt", text);
+  const config::RunConfig config =
+      six_steps(folder, fmt::format("data {{ mixture {{ cache_dir: ''\n"
+                                    "source {{ text {{ path: '{0}/a.jsonl' }} }}\n"
+                                    "source {{ text {{ path: '{0}/b.txt' }} weight: 3 }} }} }}",
+                                    folder.path().string()));
+  const RecordedRun run = recorded(folder, "run", config);
+  const StepSamples samples = samples_of_step(run.directory, 5);
+  ASSERT_EQ(samples.origins.size(), 8U);
+  int from_lines = 0;
+  for (size_t i = 0; i < 8; ++i) {
+    const SampleOrigin& origin = samples.origins[i];
+    const std::string start = samples.texts[i].substr(0, 4);
+    if (origin.file.ends_with("a.jsonl")) {
+      ++from_lines;
+      const std::string line = fmt::format("line number {} of some\n", origin.line - 1) + "line";
+      EXPECT_EQ(line.substr(static_cast<size_t>(origin.first), 4), start);
+    } else {
+      EXPECT_EQ(text.substr(static_cast<size_t>(origin.first), 4), start);
+    }
+  }
+  EXPECT_GE(from_lines, 1);
+  EXPECT_LE(from_lines, 4);
+}
+
 TEST(StepSamples, OfJsonLinesNameFileAndLine) {
   StepSamples samples{.step = 1};
   samples.origins = {{.file = "a.txt", .first = 5}, {.file = "b.jsonl", .first = 7, .line = 12}};

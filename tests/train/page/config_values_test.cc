@@ -35,6 +35,12 @@ TEST(ConfigValues, HaveTheirPathsAndOrigins) {
                           ConfigValue{"steps", "[1, 2]", ""}));
 }
 
+TEST(ConfigValues, BlocksOfAListHavePathsOfTheirOwn) {
+  EXPECT_THAT(
+      read_config_values("source {\n  weight: 1\n}\nsource {\n  weight: 2\n}\n"),
+      ElementsAre(ConfigValue{"source.weight", "1", ""}, ConfigValue{"source[1].weight", "2", ""}));
+}
+
 TEST(ConfigValues, QuotedTextsMayHoldWhatEndsAValueElsewhere) {
   EXPECT_THAT(read_config_values("path: \"a # b \\\" { c\"  # x.txtpb:1:1\n"),
               ElementsAre(ConfigValue{"path", "\"a # b \\\" { c\"", "x.txtpb:1:1"}));
