@@ -13,6 +13,7 @@
 #include "data/tokenizers/pre_tokenizer.h"
 #include "data/tokenizers/sentencepiece_model.h"
 #include "data/tokenizers/token_memo.h"
+#include "data/tokenizers/tokenizer_config.h"
 
 namespace lockstep::train {
 namespace {

@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/parse_json.h"
+#include "data/tokenizers/pre_tokenizer.h"
 #include "data/tokenizers/sentencepiece_model.h"
+#include "data/tokenizers/tokenizer_config.h"
 
 namespace lockstep::train {
 namespace {
@@ -18,14 +19,9 @@ using Json = nlohmann::json;
 constexpr uint64_t kMostIdsPerToken = 4;
 constexpr uint64_t kFewIds = 1024;
 
-constexpr const char* kGpt2Pattern =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-constexpr const char* kLlama3Pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
-    R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kQwen2Pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
-    R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
+std::string shown(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 /// The parser of one file: what its checks share.
 class Reader {
@@ -54,7 +50,7 @@ class Reader {
     fail(
         fmt::format("{} {} is not supported: expected byte-level BPE as of GPT-2 or Llama 3, or "
                     "BPE with byte fallback as of Llama 2",
-                    part, value.dump(-1, ' ', false, Json::error_handler_t::replace)));
+                    part, shown(value)));
   }
 
   /// The member `name`; null if it is missing.
@@ -75,10 +71,11 @@ class Reader {
     return type.is_string() ? type.get<std::string>() : "";
   }
   uint32_t id_of(const Json& value, const std::string& token) const {
-    require(value.is_number_unsigned() && value.get<uint64_t>() < end_of_ids_,
-            fmt::format("the id of {:?} is {}: expected a whole number below {}", token,
-                        value.dump(-1, ' ', false, Json::error_handler_t::replace), end_of_ids_));
-    return value.get<uint32_t>();
+    if (value.is_number_unsigned() && value.get<uint64_t>() < end_of_ids_) {
+      return value.get<uint32_t>();
+    }
+    fail(fmt::format("the id of {:?} is {}: expected a whole number below {}", token, shown(value),
+                     end_of_ids_));
   }
 
   void read_model() {
@@ -149,7 +146,7 @@ class Reader {
     for (const auto& [written, value] : vocabulary.items()) {
       const uint32_t id = id_of(value, written);
       if (id >= seen.size()) seen.resize(id + size_t{1});
-      require(!seen[id], fmt::format("{:?} has the id {} of another token", written, id));
+      if (seen[id]) fail(fmt::format("{:?} has the id {} of another token", written, id));
       seen[id] = true;
       std::string bytes = decoded(written);
       const bool is_byte = is_byte_level_ ? bytes.size() == 1 && bytes_of_written(written)
@@ -190,8 +187,9 @@ class Reader {
     } else {
       const std::string text = merge.is_string() ? merge.get<std::string>() : "";
       const size_t space = text.find(' ');
-      require(space != text.npos && text.find(' ', space + 1) == text.npos,
-              fmt::format("merge {} is no pair of tokens", rank));
+      if (space == text.npos || text.find(' ', space + 1) != text.npos) {
+        fail(fmt::format("merge {} is no pair of tokens", rank));
+      }
       left = text.substr(0, space);
       right = text.substr(space + 1);
     }
@@ -200,9 +198,8 @@ class Reader {
   }
   uint32_t merged_id(const std::string& token, uint32_t rank) const {
     const auto found = result_.ids.find(token);
-    require(found != result_.ids.end(),
-            fmt::format("merge {}: {:?} is not in the vocabulary", rank, token));
-    return found->second;
+    if (found != result_.ids.end()) return found->second;
+    fail(fmt::format("merge {}: {:?} is not in the vocabulary", rank, token));
   }
 
   static bool is_replacement(const Json& part) {
@@ -306,37 +303,11 @@ class Reader {
   uint64_t end_of_ids_ = 0;
 };
 
-/// A name in tokenizer_config.json: a text, or an added token with its content.
-std::optional<std::string> token_named(const Json& config, const char* name) {
-  const auto found = config.find(name);
-  if (found == config.end()) return std::nullopt;
-  if (found->is_string()) return found->get<std::string>();
-  if (!found->is_object()) return std::nullopt;
-  const auto content = found->find("content");
-  if (content == found->end() || !content->is_string()) return std::nullopt;
-  return content->get<std::string>();
-}
-
-/// Parses the file; an error names it.
-Json document_of(std::string_view text, const std::string& file) {
-  try {
-    return parse_json(text);
-  } catch (const DataError& error) {
-    throw DataError(fmt::format("[tokenizer] {}: {}", file, error.what()));
-  }
-}
-
 }  // namespace
 
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file) {
-  const Json document = document_of(text, file);
+  const Json document = parse_tokenizer_file(text, file);
   return Reader(document, file).read();
-}
-
-TextEnds parse_tokenizer_config(std::string_view text, const std::string& file) {
-  const Json config = document_of(text, file);
-  if (!config.is_object()) return {};
-  return {token_named(config, "bos_token"), token_named(config, "eos_token")};
 }
 
 }  // namespace lockstep::train

@@ -50,11 +50,4 @@ struct TokenizerJson {
 /// is wrong, or names the part of the tokenizer that is not supported.
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& file);
 
-/// The tokens that begin and end a text by tokenizer_config.json, which may lack them.
-struct TextEnds {
-  std::optional<std::string> begin;
-  std::optional<std::string> end;
-};
-TextEnds parse_tokenizer_config(std::string_view text, const std::string& file);
-
 }  // namespace lockstep::train
