@@ -1,5 +1,7 @@
 #include "data/sample_origin.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -52,6 +54,10 @@ class Reader {
 };
 
 }  // namespace
+
+std::string file_and_line(const SampleOrigin& origin) {
+  return origin.line == 0 ? origin.file : fmt::format("{}:{}", origin.file, origin.line);
+}
 
 std::vector<SampleOrigin> origins_in(const Documents& documents, const TokenArray& tokens,
                                      const Tokenizer& tokenizer, std::span<const int64_t> offsets) {

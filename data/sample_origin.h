@@ -21,6 +21,9 @@ struct SampleOrigin {
   friend bool operator==(const SampleOrigin&, const SampleOrigin&) = default;
 };
 
+/// The file, with the line where a line is a text of its own: "texts.jsonl:17".
+std::string file_and_line(const SampleOrigin& origin);
+
 /// Where tokens lie in the documents that `tokens` were made of by `tokenizer` (tokenize in
 /// data/tokenized_text.h). `offsets` are indices of tokens. Takes the time to decode all tokens
 /// before the last of them.

@@ -25,7 +25,8 @@ std::string describe_largest(std::span<const double> losses,
     if (is_finite && !(losses[i] * static_cast<double>(losses.size()) > sum)) break;
     text += fmt::format("{}sample {}", n == 0 ? "" : ", ", i);
     if (i < origins.size()) {
-      text += fmt::format(" ({}, {} {})", origins[i].file, origins[i].unit, origins[i].first);
+      text +=
+          fmt::format(" ({}, {} {})", file_and_line(origins[i]), origins[i].unit, origins[i].first);
     }
     if (is_finite && std::isfinite(sum)) {
       text += fmt::format(" {}{:.0f} %", n == 0 ? "has " : "", 100 * losses[i] / sum);

@@ -10,10 +10,13 @@ namespace {
 
 TEST(SpikeSamples, AreTheLargestAboveTheirShare) {
   const std::vector<double> losses = {1, 6, 1, 12};
-  const std::vector<SampleOrigin> origins = {
-      {"a.txt", "byte", 0}, {"b.txt", "byte", 70}, {"c.txt", "byte", 9}, {"d.txt", "token", 1234}};
-  EXPECT_EQ(describe_largest(losses, origins),
-            "sample 3 (d.txt, token 1234) has 60 % of the loss, sample 1 (b.txt, byte 70) 30 %");
+  const std::vector<SampleOrigin> origins = {{"a.txt", "byte", 0},
+                                             {"b.jsonl", "byte", 70, 3},
+                                             {"c.txt", "byte", 9},
+                                             {"d.txt", "token", 1234}};
+  EXPECT_EQ(
+      describe_largest(losses, origins),
+      "sample 3 (d.txt, token 1234) has 60 % of the loss, sample 1 (b.jsonl:3, byte 70) 30 %");
 }
 
 TEST(SpikeSamples, AreAtMostThree) {

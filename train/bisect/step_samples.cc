@@ -52,11 +52,6 @@ void add_sequences(const config::RunConfig& config, StepSamples& samples) {
   }
 }
 
-/// The file, and the line where a line is a document of its own.
-std::string file_of(const SampleOrigin& origin) {
-  return origin.line == 0 ? origin.file : fmt::format("{}:{}", origin.file, origin.line);
-}
-
 }  // namespace
 
 StepSamples samples_of_step(const RunDirectory& run, int64_t step) {
@@ -93,14 +88,15 @@ std::string describe(const StepSamples& samples) {
         "earlier batch\n";
   }
   size_t width = 0;
-  for (const SampleOrigin& each : samples.origins) width = std::max(width, file_of(each).size());
+  for (const SampleOrigin& each : samples.origins)
+    width = std::max(width, file_and_line(each).size());
   text += fmt::format("{:>6}  {:>11}  {:<{}}  {}\n", "sample", "micro-batch", "file", width,
                       samples.origins.front().unit);
   for (size_t i = 0; i < samples.origins.size(); ++i) {
     const SampleOrigin& origin = samples.origins[i];
     std::string line = fmt::format("{:>6}  {:>11}  {:<{}}  {:<12}", i,
                                    static_cast<int64_t>(i) / samples.micro_batch_size,
-                                   file_of(origin), width, origin.first);
+                                   file_and_line(origin), width, origin.first);
     if (i < samples.texts.size()) line += fmt::format("  {:?}", samples.texts[i].substr(0, kShown));
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
