@@ -18,6 +18,7 @@ profile::ProfileSpan span_of(const dist::FlightRecord& record, const profile::Pr
   span.phase = Phase::kBackward;
   span.name = dist::name(record.signature.kind);
   span.note = record.group_name;
+  span.label = record.label;
   span.dtype = record.signature.dtype;
   span.sequence = record.signature.sequence;
   span.bytes = record.signature.count * static_cast<int64_t>(size_of(record.signature.dtype));

@@ -93,6 +93,7 @@ Json as_json(const dist::FlightRecord& record) {
           {"dtype", to_string(record.signature.dtype)},
           {"count", record.signature.count},
           {"root", record.signature.root},
+          {"label", record.label},
           {"user_tag", record.user_tag},
           {"state", name(record.state)}};
 }

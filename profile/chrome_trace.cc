@@ -194,6 +194,7 @@ class EventWriter {
     if (span.kind == SpanKind::kCollective) {
       args["Collective name"] = span.name;
       args["Process Group Name"] = span.note;
+      if (!span.label.empty()) args["Label"] = span.label;
       args["DType"] = name(span.dtype);
     }
     if (span.kind == SpanKind::kLaunch || span.kind == SpanKind::kKernel) {

@@ -66,6 +66,7 @@ ProfileSpan read_span(const nlohmann::json& event, const Profile& profile) {
   span.bytes = args.value("Bytes", int64_t{0});
   span.module = args.value("Module", "");
   span.note = args.value("Note", "");
+  span.label = args.value("Label", "");
   span.name = event.at("name");
   span.thread = args.at("Thread");
   LS_CHECK(span.thread < profile.threads.size(), DataError,

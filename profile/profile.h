@@ -33,8 +33,9 @@ struct ProfileSpan {
   uint64_t sequence = 0;  ///< 0: none
   int64_t flops = 0;
   int64_t bytes = 0;
-  std::string name;  ///< "addmm", "AddmmBackward0", ...
-  std::string note;  ///< of waits and copies: why
+  std::string name;   ///< "addmm", "AddmmBackward0", ...
+  std::string note;   ///< of waits and copies: why; of collectives: the group
+  std::string label;  ///< of collectives: what for: "bucket 3", "unit h.0"
   /// Path of the module: in backward that of the forward call.
   std::string module;
   std::vector<ArgumentInfo> arguments;

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/base/json_line.h"
+#include "profile/collective_labels.h"
 #include "profile/memory_use.h"
 
 namespace lockstep::profile {
@@ -54,7 +55,8 @@ std::string shapes_text(const ProfileSpan& span) {
 
 std::string group_of(const ProfileSpan& span, GroupBy group) {
   if (group == GroupBy::kShapes) return shapes_text(span);
-  return group == GroupBy::kModule ? span.module : "";
+  if (group == GroupBy::kName) return "";
+  return span.kind == SpanKind::kCollective ? span.label : span.module;
 }
 
 double limit_ns(const ProfileSpan& span, const MachinePeaks& peaks) {
@@ -208,7 +210,7 @@ std::string table_text(const Profile& profile, const MachinePeaks& peaks,
     }
   }
   if (rest.calls > 0) text += line_of(rest, all_steps, false, width);
-  return text + peak_text(profile) + losses_text(profile);
+  return text + labels_text(profile) + peak_text(profile) + losses_text(profile);
 }
 
 std::string table_json(const Profile& profile, const MachinePeaks& peaks,

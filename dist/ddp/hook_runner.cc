@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "dist/collectives/operation_label.h"
 #include "dist/group/failure.h"
 #include "dist/group/work_state.h"
 #include "dist/rendezvous/rank_list.h"
@@ -119,6 +120,7 @@ void HookRunner::run_hook(const Job& job) {
 }
 
 Tensor HookRunner::call(const GradientBucket& bucket) {
+  const OperationLabel label = OperationLabel::bucket(bucket.index + 1);
   try {
     return hook_.call(*group_, bucket);
   } catch (...) {

@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "core/base/spans/span.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "dist/collectives/operation_label.h"
 #include "dist/ddp/hook_runner.h"
 #include "dist/ddp/reducer.h"
 
@@ -88,6 +89,7 @@ void Reducer::launch(size_t index) {
   const Bucket& bucket = plan_.buckets[index];
   const Span span(SpanKind::kRange, "bucket", index + 1,
                   static_cast<int64_t>(bucket_bytes(bucket, planned_)));
+  const OperationLabel label = OperationLabel::bucket(index + 1);
   const GradientArena& arena = arenas_[static_cast<size_t>(bucket.arena)];
   const Device device = parameters_[bucket.parameters.front()].tensor.device();
   for (const Stream& stream : filling_[index].streams) {

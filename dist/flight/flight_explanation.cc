@@ -55,15 +55,26 @@ class LinesByRank {
   std::vector<Line> lines_;
 };
 
+std::string label_of(const FlightRecord& record) {
+  return record.label[0] == '\0' ? "" : fmt::format(", of {}", record.label);
+}
+
 std::string described(const FlightRecord& record) {
   std::string text = to_string(record.signature);
   if (!is_collective(record.signature.kind)) text += fmt::format(", tag {}", record.user_tag);
   if (record.tensors > 1) text += fmt::format(", {} tensors together", record.tensors);
-  return text;
+  return text + label_of(record);
 }
 
 std::string with_group(const FlightRecord& record) {
   return fmt::format("{} (group {})", described(record), record.group_name);
+}
+
+/// Describes the operation that all ranks of a group came to, or did not.
+std::string described(const StuckOperation& stuck) {
+  std::string text = to_string(stuck.versions.front().signature);
+  if (!stuck.waiting.empty()) text += label_of(stuck.waiting.front().record);
+  return text;
 }
 
 // --- one operation -------------------------------------------------------------------------------
@@ -107,7 +118,7 @@ std::string stuck_operation_lines(const StuckOperation& stuck) {
   const bool agreed = stuck.versions.size() == 1;
   std::string text =
       fmt::format("Group {} ({}) stands at {}:\n", stuck.group.name, rank_list(stuck.group.ranks),
-                  agreed ? to_string(stuck.versions.front().signature)
+                  agreed ? described(stuck)
                          : fmt::format("#{}, which its ranks disagree about", stuck.sequence));
   if (!agreed) {
     LinesByRank lines;
@@ -223,7 +234,7 @@ std::string transfer_lines(const FlightAnalysis& analysis) {
       why = fmt::format(": data of {} did not arrive.", rank_list(awaited));
     }
     text += fmt::format("All ranks of group {} came to {}, which did not end{}\n", stuck.group.name,
-                        to_string(stuck.versions.front().signature), why);
+                        described(stuck), why);
   }
   return text;
 }

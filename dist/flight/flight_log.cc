@@ -76,6 +76,7 @@ Json to_json(const FlightRecord& record) {
                {"queued_ns", record.queued_ns},
                {"started_ns", record.started_ns},
                {"ended_ns", record.ended_ns}};
+  if (record.label[0] != '\0') json["label"] = record.label;
   if (signature.reduction.leaves != 0) json["leaves"] = signature.reduction.leaves;
   const double factor = signature.reduction.factor;
   if (factor != 1)
@@ -169,6 +170,7 @@ FlightRecord record_from(const Json& json) {
   signature.root = integer<int>(json, "root");
   signature.count = integer<int64_t>(json, "count");
   set_group_name(record, text(json, "group_name"));
+  if (json.contains("label")) set_label(record, text(json, "label"));
   record.state =
       named(json, "state", kStates, [](FlightRecord::State state) { return name(state); });
   for (const Json& rank : list(json, "awaited_ranks")) {

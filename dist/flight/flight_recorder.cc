@@ -14,6 +14,7 @@
 #include "core/base/files/atomic_file.h"
 #include "core/base/mutex.h"
 #include "core/base/spin_lock.h"
+#include "dist/collectives/operation_label.h"
 #include "dist/flight/flight_log.h"
 
 namespace lockstep::dist {
@@ -28,16 +29,23 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
+template <size_t N>
+void set_text(char (&into)[N], std::string_view text) {
+  text = text.substr(0, text.find('\0'));
+  size_t bytes = std::min(text.size(), N - 1);
+  const auto continues = [&] { return (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80; };
+  while (bytes > 0 && bytes < text.size() && continues()) --bytes;
+  std::memset(into, 0, N);
+  std::memcpy(into, text.data(), bytes);
+}
+
 }  // namespace
 
 void set_group_name(FlightRecord& record, std::string_view name) {
-  name = name.substr(0, name.find('\0'));
-  size_t bytes = std::min(name.size(), sizeof record.group_name - 1);
-  const auto continues = [&] { return (static_cast<unsigned char>(name[bytes]) & 0xc0) == 0x80; };
-  while (bytes > 0 && bytes < name.size() && continues()) --bytes;
-  std::memset(record.group_name, 0, sizeof record.group_name);
-  std::memcpy(record.group_name, name.data(), bytes);
+  set_text(record.group_name, name);
 }
+
+void set_label(FlightRecord& record, std::string_view label) { set_text(record.label, label); }
 
 const char* name(FlightRecord::State state) {
   constexpr const char* kNames[] = {"queued", "started", "done", "failed"};
@@ -101,6 +109,7 @@ uint64_t FlightRecorder::queued(const Signature& signature, const std::string& g
   FlightRecord record;
   record.signature = signature;
   set_group_name(record, group_name);
+  OperationLabel::write(record.label, sizeof record.label);
   record.tensors = tensors;
   record.user_tag = user_tag;
   record.queued_ns = now_ns();

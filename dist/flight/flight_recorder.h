@@ -18,6 +18,8 @@ struct FlightRecord {
   enum class State : uint8_t { kQueued, kStarted, kDone, kFailed };
   Signature signature;
   char group_name[24] = {};  ///< cut to fit, ends in 0
+  /// What it is for, as the caller said (dist/collectives/operation_label.h); cut, ends in 0.
+  char label[40] = {};
   State state = State::kQueued;
   uint32_t tensors = 1;        ///< number of tensors of the coalesced call
   uint32_t user_tag = 0;       ///< tag of send and receive; the peer is signature.root
@@ -29,8 +31,9 @@ struct FlightRecord {
   friend bool operator==(const FlightRecord&, const FlightRecord&) = default;
 };
 
-/// Sets the name, truncated at a 0 byte and, to fit, between UTF-8 characters.
+/// Set the name and the label, truncated at a 0 byte and, to fit, between UTF-8 characters.
 void set_group_name(FlightRecord& record, std::string_view name);
+void set_label(FlightRecord& record, std::string_view label);
 /// Returns "queued", "started", "done" or "failed".
 const char* name(FlightRecord::State state);
 /// Whether operations of this kind are ordered within their group: all but send and receive.
@@ -62,8 +65,8 @@ class FlightRecorder {
   /// ranks of the job are in the group and take the group's ranks for the job's.
   void add_group(uint64_t group, std::string name, std::vector<int> ranks);
 
-  /// Adds a record and returns its number for the calls below, which do nothing once it is
-  /// overwritten.
+  /// Adds a record, with the calling thread's OperationLabel, and returns its number for the calls
+  /// below, which do nothing once it is overwritten.
   uint64_t queued(const Signature& signature, const std::string& group_name, uint32_t tensors = 1,
                   uint32_t user_tag = 0);
   void started(uint64_t record);

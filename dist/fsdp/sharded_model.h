@@ -247,7 +247,7 @@ class ShardedModel final : public GradientSync {
     Unit(std::string name, std::vector<NamedTensor> parameters, const UnitValuesOptions& how,
          const GradientSumOptions& options)
         : values(std::move(name), std::move(parameters), how),
-          gradients(values.parameters(), values.layout(), options) {}
+          gradients(values.name(), values.parameters(), values.layout(), options) {}
 
     UnitValues values;
     UnitGradients gradients;

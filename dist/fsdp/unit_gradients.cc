@@ -12,6 +12,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
 #include "dist/collectives/leaf_tree.h"
+#include "dist/collectives/operation_label.h"
 #include "dist/ddp/gradient_arena.h"
 
 namespace lockstep::dist {
@@ -23,9 +24,12 @@ int first_of(const SumGroups& groups) { return groups.all->rank() - groups.shard
 
 }  // namespace
 
-UnitGradients::UnitGradients(std::vector<NamedTensor> parameters, const ShardLayout& layout,
-                             const GradientSumOptions& options)
-    : parameters_(std::move(parameters)), layout_(layout), options_(options) {
+UnitGradients::UnitGradients(std::string unit, std::vector<NamedTensor> parameters,
+                             const ShardLayout& layout, const GradientSumOptions& options)
+    : unit_(std::move(unit)),
+      parameters_(std::move(parameters)),
+      layout_(layout),
+      options_(options) {
   for (const NamedTensor& each : parameters_) {
     trained_.push_back(each.tensor.requires_grad());
     trained_count_ += trained_.back() ? 1 : 0;
@@ -153,6 +157,7 @@ Work UnitGradients::exchange_subtrees(const SumGroups& groups, const Tensor& sum
 
 Work UnitGradients::reduce(const SumGroups& groups, int64_t row, int64_t joins) {
   const NoGradGuard no_grad;
+  const OperationLabel label = OperationLabel::unit(unit_);
   drop_places();
   join(row, joins);
   if (!sums_.defined()) sums_ = empty({layout_.shard_elements()}, {dtype_, device_});
@@ -181,6 +186,7 @@ Work UnitGradients::reduce(const SumGroups& groups, int64_t row, int64_t joins) 
 void UnitGradients::begin_replica_sums(const SumGroups& groups) {
   if (groups.replicas == nullptr || trained_count_ == 0 || replica_sums_) return;
   const NoGradGuard no_grad;
+  const OperationLabel label = OperationLabel::unit(unit_);
   finish_shard_sums();
   if (options_.tree_leaves == 0) {
     sent_sums_ = options_.send_dtype ? sums_.to(*options_.send_dtype) : sums_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/tensor/stream.h"
@@ -38,9 +39,9 @@ struct SumGroups {
 /// them, and this rank's shard of their sums. Not thread-safe.
 class UnitGradients {
  public:
-  /// `parameters` are those of the unit that `layout` is of; those that require grad at this time
-  /// have gradients.
-  UnitGradients(std::vector<NamedTensor> parameters, const ShardLayout& layout,
+  /// `unit` is the unit's path. `parameters` are those of the unit that `layout` is of; those that
+  /// require grad at this time have gradients.
+  UnitGradients(std::string unit, std::vector<NamedTensor> parameters, const ShardLayout& layout,
                 const GradientSumOptions& options);
   ~UnitGradients();
   UnitGradients(const UnitGradients&) = delete;
@@ -100,6 +101,7 @@ class UnitGradients {
   Work exchange_subtrees(const SumGroups& groups, const Tensor& sums);
   void finish_shard_sums();
 
+  const std::string unit_;
   const std::vector<NamedTensor> parameters_;
   const ShardLayout layout_;
   const GradientSumOptions options_;

@@ -10,6 +10,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/pinned.h"
 #include "core/ops/view/view.h"
+#include "dist/collectives/operation_label.h"
 #include "dist/ddp/gradient_arena.h"
 
 namespace lockstep::dist {
@@ -151,6 +152,7 @@ bool UnitValues::start_gather(ProcessGroup& group, bool as_they_are) {
   const bool moves = casts || options_.host_copies;
   const Tensor own = moves ? own_part(arena) : shard_;
   if (moves) copy_(own, casts ? cast_shard() : shard_, /*non_blocking=*/true);
+  const OperationLabel label = OperationLabel::unit(name_);
   gather_ = group.all_gather(arena, own);
   if (vector_arena_.defined()) {
     if (options_.rank == 0) {

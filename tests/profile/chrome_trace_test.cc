@@ -77,6 +77,25 @@ TEST(ChromeTrace, ReadsBackWhatItWrote) {
   EXPECT_EQ(read.threads.at(0).lost, 3u);
 }
 
+TEST(ChromeTrace, CollectivesCarryTheirGroupAndWhatTheyAreFor) {
+  Profile profile = made_up_profile();
+  ProfileSpan& span = profile.spans[2];
+  span.kind = SpanKind::kCollective;
+  span.name = "reduce_scatter";
+  span.note = "world";
+  span.label = "unit h.0";
+  span.sequence = 7;
+  span.bytes = 64;
+  const Json args = events_of(profile, "name", "reduce_scatter").at(0)["args"];
+  EXPECT_EQ(args["Collective name"], "reduce_scatter");
+  EXPECT_EQ(args["Process Group Name"], "world");
+  EXPECT_EQ(args["Label"], "unit h.0");
+  EXPECT_EQ(args["Sequence number"], 7);
+  EXPECT_EQ(args["Bytes"], 64);
+  EXPECT_EQ(read_trace(trace_json(profile), "x").spans.at(2).label, "unit h.0");
+  EXPECT_NE(merged_trace_json({profile}).find("\"Label\":\"unit h.0\""), std::string::npos);
+}
+
 TEST(ChromeTrace, NamesMayHoldAnything) {
   Profile profile = made_up_profile();
   profile.spans[2].name = "quote \" backslash \\ and no UTF-8 \xff";

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "profile/collective_labels.h"
 #include "tests/core/expect_error.h"
 #include "tests/profile/made_up_profile.h"
 
@@ -88,6 +89,55 @@ TEST(Table, TellsProgramsAllRows) {
   EXPECT_EQ(rows[1]["name"], "add.Tensor");
   EXPECT_EQ(rows[1]["phase"], "forward");
   EXPECT_EQ(rows[1]["self_ms"], 0.00225);
+}
+
+/// A profile with two sums of bucket 1, one of bucket 2 and one without a label.
+Profile with_collectives() {
+  Profile profile = made_up_profile();
+  profile.threads.push_back({102, "collectives 1"});
+  int64_t begin = 1'000;
+  const auto add = [&](const char* label, int64_t ns) {
+    ProfileSpan span;
+    span.kind = SpanKind::kCollective;
+    span.name = "all_reduce";
+    span.note = "world";
+    span.label = label;
+    span.thread = 2;
+    span.begin_ns = begin += 500;
+    span.duration_ns = span.self_ns = ns;
+    span.bytes = 1 << 20;
+    profile.spans.push_back(span);
+  };
+  add("bucket 1", 100);
+  add("bucket 2", 450);
+  add("", 1);
+  add("bucket 1", 300);
+  return profile;
+}
+
+TEST(Table, CollectivesAreListedByTheirLabels) {
+  const Profile profile = with_collectives();
+  const std::vector<LabelRow> rows = label_rows(profile);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].label, "bucket 2");
+  EXPECT_EQ(rows[1].label, "bucket 1");
+  EXPECT_EQ(rows[1].calls, 2);
+  EXPECT_EQ(rows[1].total_ns, 400);
+  EXPECT_EQ(rows[1].longest_ns, 300);
+  EXPECT_EQ(rows[1].bytes, 2 << 20);
+  EXPECT_THAT(table_text(profile, kPeaks, {}), HasSubstr("bucket 2         all_reduce"));
+  EXPECT_THAT(labels_text(profile, 1), HasSubstr("(1 more)"));
+  EXPECT_THAT(table_text(made_up_profile(), kPeaks, {}), Not(HasSubstr("collectives of")));
+}
+
+TEST(Table, ByModuleCollectivesAreGroupedByTheirLabels) {
+  std::vector<std::string> labels;
+  for (const TableRow& row : rows_of(with_collectives(), kPeaks, {.group = GroupBy::kModule})) {
+    if (row.kind == SpanKind::kCollective) labels.push_back(row.group);
+  }
+  EXPECT_THAT(labels, ElementsAre("bucket 2", "bucket 1", ""));
+  EXPECT_THAT(names(rows_of(with_collectives(), kPeaks, {})),
+              ElementsAre("step", "add.Tensor", "augment", "all_reduce", "AddBackward0"));
 }
 
 }  // namespace

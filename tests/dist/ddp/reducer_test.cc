@@ -21,6 +21,7 @@
 #include "core/tensor/stream.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/ddp/layered_net.h"
+#include "tests/dist/group/labelled_operations.h"
 #include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
@@ -492,6 +493,27 @@ TEST(Reducer, OnReducedIsNotForUnusedParameters) {
   options.find_unused_parameters = true;
   options.on_reduced = [](std::span<const uint32_t>, const std::vector<Tensor>&) {};
   EXPECT_THROW(Reducer(net.parameters, nullptr, options), DistError);
+}
+
+TEST(Reducer, OperationsCarryTheNumberOfTheirBucket) {
+  using testing::ElementsAre;
+  const auto train = [](const ReducerOptions& options, ProcessGroup& group) {
+    const LayeredNet net(kCPU, /*layers=*/2);
+    Reducer reducer(net.parameters, &group, options);
+    for (int step = 0; step < 2; ++step) run_step(reducer, net, {0, 1}, group.rank());
+  };
+  ReducerOptions options;
+  options.buckets = {.first_bytes = 1, .bytes = 1};
+  EXPECT_THAT(labelled_operations([&](ProcessGroup& group) { train(options, group); }),
+              ElementsAre("all_reduce of bucket 1", "all_reduce of bucket 2"));
+  // A hook calls what it wants, from a thread of its own.
+  options.communication_hook = {.name = "broadcast",
+                                .call = [](ProcessGroup& group, const GradientBucket& bucket) {
+                                  group.broadcast(bucket.values, 0).wait();
+                                  return bucket.values;
+                                }};
+  EXPECT_THAT(labelled_operations([&](ProcessGroup& group) { train(options, group); }),
+              ElementsAre("broadcast of bucket 1", "broadcast of bucket 2"));
 }
 
 }  // namespace

@@ -214,5 +214,14 @@ TEST(Analyse, TheFirstOperationOnWhichRanksDifferIsFoundBehindThatWhichIsOpen) {
   EXPECT_THAT(stuck.done, ElementsAre(0, 1));
 }
 
+TEST(ExplainLines, NameTheBucketOrUnitOfAnOperation) {
+  FlightJob job(2);
+  for (const int rank : {0, 1}) set_label(job.done(rank, kAll), "bucket 1");
+  set_label(job.start(0, kAll), "bucket 2");
+  job.lose(1);
+  EXPECT_THAT(explain(job.logs()),
+              HasSubstr("stands at all_reduce #1 of 1,024 float32, sum, of bucket 2:"));
+}
+
 }  // namespace
 }  // namespace lockstep::dist

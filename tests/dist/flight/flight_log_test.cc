@@ -24,6 +24,7 @@ FlightLog full_log() {
                       .root = 0,
                       .count = int64_t{1} << 60};
   set_group_name(record, "data parallel");
+  set_label(record, "unit h.0");
   record.state = FlightRecord::State::kStarted;
   record.tensors = 4;
   record.awaited_ranks = uint64_t{1} << 63 | 5;
@@ -67,6 +68,13 @@ TEST(FlightLog, OneWithoutAStartIsReadAsOfNone) {
   FlightLog log = full_log();
   const std::string text = replaced(format_flight_log(log), " \"start\": \"2f81c0\",\n", "");
   log.start.clear();
+  EXPECT_EQ(parse_flight_log(text, "x"), log);
+}
+
+TEST(FlightLog, OneOfAVersionWithoutLabelsIsRead) {
+  FlightLog log = full_log();
+  const std::string text = replaced(format_flight_log(log), ",\"label\":\"unit h.0\"", "");
+  set_label(log.records[0], "");
   EXPECT_EQ(parse_flight_log(text, "x"), log);
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "dist/collectives/operation_label.h"
 #include "dist/flight/flight_log.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/core/expect_error.h"
@@ -246,6 +247,19 @@ TEST(FlightRecorder, ThreadsMayRecordAndReadAtTheSameTime) {
   EXPECT_EQ(recorder.newest(0), kOperations - 1);
   EXPECT_EQ(recorder.newest(1), kOperations - 1);
   for (const FlightRecord& record : recorder.records()) EXPECT_EQ(record.state, State::kFailed);
+}
+
+TEST(FlightRecorder, KeepsWhatTheCallerSaysAnOperationIsFor) {
+  FlightRecorder recorder(0, 2, 8);
+  recorder.queued(all_reduce(0), "world");
+  {
+    const OperationLabel label = OperationLabel::bucket(3);
+    recorder.queued(all_reduce(1), "world");
+  }
+  recorder.queued(all_reduce(2), "world");
+  std::vector<std::string> labels;
+  for (const FlightRecord& record : recorder.records()) labels.emplace_back(record.label);
+  EXPECT_THAT(labels, ElementsAre("", "bucket 3", ""));
 }
 
 }  // namespace

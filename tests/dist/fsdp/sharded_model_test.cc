@@ -14,6 +14,7 @@
 #include "dist/group/failure.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/fsdp/small_net.h"
+#include "tests/dist/group/labelled_operations.h"
 #include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
@@ -499,6 +500,18 @@ TEST(ShardedModel, BackwardThroughAGraphOfChangedParametersIsAnError) {
     stale.backward();
   });
   expect_failure_with(errors, "changed in place");
+}
+
+TEST(ShardedModel, OperationsCarryThePathOfTheirUnit) {
+  const std::set<std::string> found = labelled_operations([](ProcessGroup& group) {
+    const SmallNet net(2);
+    const auto sharded = fully_shard(net, group);
+    run_step(*sharded, net, group.rank());
+  });
+  EXPECT_THAT(found, testing::ElementsAre(
+                         "all_gather of root unit", "all_gather of unit blocks.0",
+                         "all_gather of unit blocks.1", "reduce_scatter of root unit",
+                         "reduce_scatter of unit blocks.0", "reduce_scatter of unit blocks.1"));
 }
 
 }  // namespace
