@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,8 @@ class JsonLine {
   requires(!std::same_as<T, bool>) JsonLine& add(std::string_view name, T value) {
     return add_raw(name, std::to_string(value));
   }
+  /// A member that is an array of numbers.
+  JsonLine& add(std::string_view name, std::span<const double> values);
   /// A member whose value is null.
   JsonLine& add_null(std::string_view name) { return add_raw(name, "null"); }
 

@@ -45,6 +45,17 @@ TEST_F(RanksTest, TrainWithTheLossesOfOne) {
 }
 
 #ifdef LOCKSTEP_TEST_PLUGINS
+TEST_F(RanksTest, AreComparedInTheMetricsTheTerminalAndThePage) {
+  put_config("run.txtpb");
+  const Result result =
+      train(2, "run", "--set train.steps=20 --set train.batch_size=12 --set train.log_every=5");
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(file_content(folder_ / "run/metrics.jsonl"),
+              ContainsRegex("\"rank_steps\":5,\"rank_compute_ms\":\\[[0-9.e-]+,[0-9.e-]+\\],"));
+  EXPECT_THAT(run("watch run --once").output, HasSubstr("of a step, ms; mean of 5\n"));
+  EXPECT_THAT(file_content(folder_ / "run/report.html"), HasSubstr("In the newest comparison "));
+}
+
 TEST_F(RanksTest, TrainWithAPluginsOperatorUnderMixedPrecision) {
   train::put_table(folder_ / "table.csv", 200, 6, 3);
   put_file(folder_ / "run.txtpb",

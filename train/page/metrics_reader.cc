@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/parse_json.h"
 #include "train/page/curves.h"
@@ -61,6 +62,49 @@ std::optional<int64_t> step_of(const Json& line, const char* name) {
 std::string text_of(const Json& line, const char* name) {
   const auto member = line.find(name);
   return member != line.end() && member->is_string() ? member->get<std::string>() : "";
+}
+
+/// The numbers of a list; nothing if it has others or is not there.
+std::vector<double> numbers_of(const Json& line, const char* name) {
+  std::vector<double> numbers;
+  const auto member = line.find(name);
+  if (member == line.end() || !member->is_array()) return numbers;
+  for (const Json& each : *member) {
+    const double value = number_of(each).value_or(std::numeric_limits<double>::quiet_NaN());
+    if (!std::isfinite(value)) return {};
+    numbers.push_back(value);
+  }
+  return numbers;
+}
+
+/// What a line tells of the ranks; nothing where its lists do not fit each other.
+std::optional<RankComparison> rank_times_of(const Json& line) {
+  const std::vector<double> compute = numbers_of(line, "rank_compute_ms");
+  const std::vector<double> data = numbers_of(line, "rank_data_wait_ms");
+  const std::vector<double> exposed = numbers_of(line, "rank_exposed_comm_ms");
+  const std::vector<double> core = numbers_of(line, "rank_core_wait_ms");
+  const std::vector<double> numbers = numbers_of(line, "rank_numbers");
+  const size_t ranks = compute.size();
+  const auto fits = [&](const std::vector<double>& list) {
+    return list.empty() || list.size() == ranks;
+  };
+  if (ranks == 0 || data.size() != ranks || exposed.size() != ranks || !fits(core) ||
+      !fits(numbers)) {
+    return std::nullopt;
+  }
+  constexpr double kMost = 1e9;  // ranks and steps
+  RankComparison comparison;
+  comparison.steps = static_cast<int64_t>(std::clamp(number_or(line, "rank_steps", 0), 0.0, kMost));
+  for (size_t i = 0; i < ranks; ++i) {
+    const double number = numbers.empty() ? static_cast<double>(i) : numbers[i];
+    if (number < 0 || number > kMost) return std::nullopt;
+    comparison.ranks.push_back({.rank = static_cast<int>(number),
+                                .compute_ms = compute[i],
+                                .data_ms = data[i],
+                                .exposed_ms = exposed[i],
+                                .core_ms = core.empty() ? -1 : core[i]});
+  }
+  return comparison;
 }
 
 Json parsed(std::string_view line) {
@@ -120,6 +164,9 @@ void MetricsReader::read(std::string_view text, int64_t number) {
     if (name == "loss" && !std::isfinite(*number_of_step) && not_finite_++ == 0) {
       first_not_finite_ = step;
     }
+  }
+  if (std::optional<RankComparison> ranks = rank_times_of(line)) {
+    record_.rank_times = std::move(ranks);
   }
   // Runs of versions without an account of time: the steps' own.
   const double ms = number_or(line, "step_ms", 0);

@@ -217,6 +217,30 @@ std::string config_section(std::span<const RunRecord> runs) {
   return text;
 }
 
+std::string ranks_section(std::span<const RunRecord> runs) {
+  return joined(runs, [](const RunRecord& run) -> std::string {
+    if (!run.rank_times || run.rank_times->ranks.size() < 2) return "";
+    const SlowestRank slowest = slowest_of(*run.rank_times);
+    html::Table table{
+        .caption = fmt::format("Milliseconds of a step, mean of {} steps", run.rank_times->steps),
+        .head = {"Rank", "Computes", "of that others had its core", "Waits for data",
+                 "Waits for other ranks", "Slowest by"},
+        .rows = {}};
+    const auto ms = [](double value) {
+      return value < 0 ? std::string("not known") : fmt::format("{:.1f}", value);
+    };
+    for (const RankTimes& each : run.rank_times->ranks) {
+      const bool is_slowest = each.rank == slowest.rank && slowest.reason != SlowReason::kNone;
+      table.rows.push_back({std::to_string(each.rank), ms(each.compute_ms), ms(each.core_ms),
+                            ms(each.data_ms), ms(each.exposed_ms),
+                            is_slowest ? name(slowest.reason) : ""});
+    }
+    return fmt::format("<p>In the newest comparison {}.</p>\n",
+                       escaped(slowest_text(*run.rank_times))) +
+           html::table(table);
+  });
+}
+
 std::string overlap_section(std::span<const RunRecord> runs) {
   return joined(runs, [](const RunRecord& run) -> std::string {
     const RecordedOverlap& overlap = run.overlap;

@@ -19,6 +19,8 @@ std::string events_section(std::span<const RunRecord> runs);
 std::string samples_section(std::span<const RunRecord> runs);
 /// The values that were set, or that differ between the runs, and all with their origins.
 std::string config_section(std::span<const RunRecord> runs);
+/// The newest times of the ranks side by side, and which is the slowest.
+std::string ranks_section(std::span<const RunRecord> runs);
 /// Communication by bucket, where it was recorded.
 std::string overlap_section(std::span<const RunRecord> runs);
 std::string machine_section(std::span<const RunRecord> runs);

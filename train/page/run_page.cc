@@ -64,6 +64,7 @@ std::string run_page(std::span<const RunRecord> runs) {
       {"events", "Events", page::events_section(runs)},
       {"samples", "Samples", page::samples_section(runs)},
       {"config", "Configuration", page::config_section(runs)},
+      {"ranks", "Ranks", page::ranks_section(runs)},
       {"overlap", "Communication", page::overlap_section(runs)},
       {"machine", "Machine and libraries", page::machine_section(runs)},
       {"repeat", "Commands to repeat", page::repeat_section(runs)},

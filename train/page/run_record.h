@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "train/page/config_values.h"
 #include "train/page/step_series.h"
+#include "train/report/rank_times.h"
 
 namespace lockstep::train {
 
@@ -69,7 +71,8 @@ struct RunRecord {
   std::map<std::string, double> goodput;  ///< numbers of goodput.json
   std::string ended;                      ///< "finished", "stopped"; empty: not told
   RecordedOverlap overlap;
-  std::vector<std::string> missing;  ///< a sentence each
+  std::optional<RankComparison> rank_times;  ///< the newest
+  std::vector<std::string> missing;          ///< a sentence each
 
   const StepSeries* find(const std::string& member) const;
 };

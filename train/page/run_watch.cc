@@ -167,6 +167,7 @@ std::string RunWatch::ranks_line() const {
     text += fmt::format("ranks  {}{}\n", start->ranks,
                         start->ended_well() ? fmt::format(", {}", start->end) : "");
   }
+  if (record_->rank_times) text += ranks_text(*record_->rank_times);
   size_t failures = 0;
   for (const RunEvent& event : record_->events) {
     if (event.kind == "restart" || event.kind == "rollback" || event.kind == "left out") ++failures;
@@ -189,7 +190,8 @@ std::string RunWatch::text(const ProgressStyle& style, int lines) const {
   std::vector<Curve> curves;
   add_curve(curves, *record_, "loss", "train", false);
   add_curve(curves, *record_, "val_loss", "eval", true);
-  const std::string below = numbers() + ranks_line();
+  // The numbers last: where a terminal is short, they are also on the run's page.
+  const std::string below = ranks_line() + numbers();
   if (!curves.empty()) {
     const int64_t others = 1 + kAxisLines + std::ssize(curves) + std::ranges::count(below, '\n');
     const int64_t rows = std::clamp(lines - others, kLeastRows, kMostRows);

@@ -61,6 +61,13 @@ int cores_allowed(const fs::path& root) {
   return std::max(1, static_cast<int>(std::min<double>(affinity, std::ceil(core_quota(root)))));
 }
 
+std::optional<double> core_wait_seconds(const fs::path& root) {
+  std::ifstream file(root / "proc/thread-self/schedstat");
+  uint64_t ran_ns = 0, waited_ns = 0, slices = 0;
+  if (!(file >> ran_ns >> waited_ns >> slices)) return std::nullopt;
+  return static_cast<double>(waited_ns) / 1e9;
+}
+
 uint64_t memory_allowed(const fs::path& root) {
   uint64_t kibibytes = 0;
   std::istringstream(value_after(root / "proc/meminfo", "MemTotal")) >> kibibytes;

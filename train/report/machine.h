@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ int cores_allowed(const std::filesystem::path& root = "/");
 
 /// Bytes of memory that this process may use: physical memory, limited by its control group.
 uint64_t memory_allowed(const std::filesystem::path& root = "/");
+
+/// Seconds for which the calling thread was ready to run and others had its core, since it began;
+/// nothing where the system does not tell (/proc/thread-self/schedstat).
+std::optional<double> core_wait_seconds(const std::filesystem::path& root = "/");
 
 /// The distribution's name and release, "Debian GNU/Linux 12 (bookworm)".
 std::string operating_system(const std::filesystem::path& root = "/");

@@ -39,6 +39,7 @@ JsonLine step_record(const StepReport& report) {
   if (!report.non_finite.empty()) line.add("non_finite", report.non_finite);
   if (!report.audit.empty()) line.add("audit", report.audit);
   if (!report.spike.empty()) line.add("spike", report.spike);
+  if (report.ranks) add_to(line, *report.ranks);
   return line;
 }
 

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/json_line.h"
+#include "train/report/rank_times.h"
 
 namespace lockstep::train {
 
@@ -36,6 +38,8 @@ struct StepReport {
   std::string non_finite;  ///< the reason, unless it was an overflow under the loss scale
   std::string audit;       ///< what was found wrong before the step was done again; else empty
   std::string spike;       ///< what a step that is a spike is compared with; else empty
+  /// The ranks' times up to an earlier step, where they were exchanged since the step before.
+  std::optional<RankComparison> ranks;
 };
 
 /// Model FLOP utilisation: arithmetic the model needs per second over what the machine can do.
@@ -46,7 +50,7 @@ double model_flops_used(double flops_per_token, double tokens_per_s, double peak
 /// tokens_per_s, memory_peak_bytes; exposed_comm_ms and sent_bytes with several ranks, mfu if the
 /// peak rate is known; checkpoint_ms after an asynchronous save; for skipped steps "skipped":true
 /// and, with the reason, "non_finite"; for spikes "spike"; for a step done again after an
-/// audit "audit".
+/// audit "audit"; the ranks' times where they are known (train/report/rank_times.h).
 JsonLine step_record(const StepReport& report);
 
 /// How steps are written to the terminal or a log.

@@ -47,7 +47,7 @@ void broadcast_spikes(dist::ProcessGroup& group, SpikeWatch& spikes) {
 }  // namespace
 
 Replicas::Replicas(dist::ProcessGroup* group)
-    : group_(group != nullptr && group->size() > 1 ? group : nullptr) {}
+    : group_(group != nullptr && group->size() > 1 ? group : nullptr), speed_(group_) {}
 
 void Replicas::require_same(const char* what, const std::string& text) {
   if (group_ == nullptr) return;
@@ -79,8 +79,14 @@ Replicas::Next Replicas::agree(const Next& next) {
   return {static_cast<Act>(words[0]), words[1], static_cast<uint64_t>(words[2])};
 }
 
-void Replicas::announce_step(bool another) {
-  if (group_ != nullptr) agree({Act::kStep, another ? 1 : 0});
+void Replicas::announce_step(bool another, bool compares) {
+  compares_ = compares;
+  if (group_ != nullptr) agree({Act::kStep, (another ? 1 : 0) + (compares ? 2 : 0)});
+}
+
+void Replicas::end_step(const StepResult& step) {
+  speed_.add(step);
+  if (std::exchange(compares_, false)) speed_.exchange();
 }
 
 void Replicas::announce_evaluation(int64_t max_batches) {
@@ -192,7 +198,8 @@ RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
     switch (next.act) {
       case Act::kStep: {
         if (before_step) before_step(trainer.steps_done());
-        (void)trainer.step(next.detail != 0);
+        compares_ = (next.detail & 2) != 0;
+        end_step(trainer.step((next.detail & 1) != 0));
         break;
       }
       case Act::kEvaluation:

@@ -7,6 +7,7 @@
 #include "dist/group/process_group.h"
 #include "train/report/overlap_report.h"
 #include "train/run/checkpoint_saver.h"
+#include "train/run/rank_speed.h"
 #include "train/run/stop_rule.h"
 #include "train/trainer.h"
 
@@ -32,7 +33,9 @@ class Replicas {
   void require_same_data(const Task& task);
 
   // The leader calls these before it performs the action; the other ranks are in `follow`.
-  void announce_step(bool another);  ///< as Trainer::step
+  /// A step, as Trainer::step, after which all ranks call `end_step`. `compares`: they exchange
+  /// their times then.
+  void announce_step(bool another, bool compares);
   void announce_evaluation(int64_t max_batches);
   /// Broadcasts the leader's training state: weights, buffers, optimizer, loss scale, position. The
   /// ranks of a sharded model read their parts of what the leader has restored.
@@ -49,6 +52,11 @@ class Replicas {
   /// Gathers from all ranks how communication overlapped with backward in the last steps
   /// (train/report/overlap_report.h). Returns nothing without other ranks or recorded steps.
   std::optional<OverlapReport> announce_overlap(const Trainer& trainer, const std::string& name);
+
+  /// Adds the step that was announced to this rank's times.
+  void end_step(const StepResult& step);
+  /// The times of all ranks, once after an exchange, when they are there. For the leader.
+  std::optional<RankComparison> take_comparison() { return speed_.take(); }
 
   /// For the other ranks: performs what the leader announces, until announce_end, and returns how
   /// the run ended. Calls `before_step` as each step begins.
@@ -69,7 +77,8 @@ class Replicas {
   };
   struct Next {
     Act act;
-    int64_t detail = 0;  ///< kEvaluation: max_batches; kStep: 1 if another step is to follow;
+    int64_t detail = 0;  ///< kEvaluation: max_batches; kStep: 1 if another step is to follow, plus
+                         ///< 2 if the ranks compare their times;
                          ///< kCollect: the number of the tensor; kSample: bytes of text; kEnd:
                          ///< the RunEnd
     uint64_t more = 0;   ///< kSample: the seed
@@ -79,6 +88,8 @@ class Replicas {
   void share_parts(Trainer& trainer);
 
   dist::ProcessGroup* group_;
+  RankSpeed speed_;
+  bool compares_ = false;  ///< at the end of the step
 };
 
 }  // namespace lockstep::train

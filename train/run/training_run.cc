@@ -271,9 +271,10 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     memory_.begin_step(trainer_.steps_done() + 1);
     const bool another = may_begin_next_ahead();
     times_->spend_other();
-    replicas_.announce_step(another);
+    replicas_.announce_step(another, is_due(trainer_.steps_done() + 1, settings_.log_every));
     const StepResult step = trainer_.step(another);
     times_->spend_on_step(step.data_wait_ms / 1e3, step.outcome.updated());
+    replicas_.end_step(step);
     memory_.end_step(step.step + 1);
     summary.tokens += step.tokens;
     summary.seconds += step.seconds;
@@ -290,7 +291,8 @@ RunSummary TrainingRun::run(const RunOptions& options) {
       finish_save(log);
       spent_on(TimeUse::kCheckpoint);
     }
-    const StepReport report = report_of(step);
+    StepReport report = report_of(step);
+    report.ranks = replicas_.take_comparison();
     stall_seconds_ = -1;
     summary.step_durations.add(report.step_ms);
     log.show(report);

@@ -152,5 +152,15 @@ TEST(Html, Base64IsThatOfRfc4648) {
   EXPECT_EQ(html::base64("\xff\xfe"), "//4=");
 }
 
+TEST(RunPage, ShowsTheRanksSideBySideAndNamesTheSlowest) {
+  RunRecord run = small_run("a");
+  EXPECT_THAT(page_of({run}), Not(HasSubstr("id=\"ranks\"")));
+  run.rank_times = {.steps = 5, .ranks = {{0, 80, 0, 21, -1}, {1, 80, 20, 1, -1}}};
+  const std::string page = page_of({run});
+  EXPECT_THAT(page, HasSubstr("In the newest comparison rank 1 is the slowest: data, for which"));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">1</th><td>80.0</td><td>not known</td>"
+                              "<td>20.0</td><td>1.0</td><td>data</td>"));
+}
+
 }  // namespace
 }  // namespace lockstep::train

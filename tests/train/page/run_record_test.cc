@@ -194,5 +194,36 @@ TEST_F(RunRecordTest, AMetricsFileAloneIsARun) {
               HasSubstr("holds no step"));
 }
 
+TEST_F(RunRecordTest, TheNewestTimesOfTheRanksCount) {
+  put("metrics.jsonl",
+      "{\"step\":1,\"rank_steps\":5,\"rank_compute_ms\":[1,2],\"rank_data_wait_ms\":[3,4],"
+      "\"rank_exposed_comm_ms\":[5,6],\"rank_core_wait_ms\":[7,8]}\n"
+      "{\"step\":2,\"rank_steps\":5,\"rank_compute_ms\":[9,10],\"rank_data_wait_ms\":[3,4],"
+      "\"rank_exposed_comm_ms\":[5,6],\"rank_numbers\":[3,70]}\n"
+      "{\"step\":3}\n");
+  const std::optional<RankComparison> found = read().rank_times;
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->steps, 5);
+  EXPECT_THAT(found->ranks, ElementsAre(RankTimes{3, 9, 3, 5, -1}, RankTimes{70, 10, 4, 6, -1}));
+}
+
+TEST_F(RunRecordTest, TimesOfRanksThatDoNotFitEachOtherAreLeftOut) {
+  const std::string good =
+      "{\"step\":1,\"rank_compute_ms\":[1,2],\"rank_data_wait_ms\":[3,4],"
+      "\"rank_exposed_comm_ms\":[5,6]";
+  put("metrics.jsonl", good + "}\n");
+  EXPECT_TRUE(read().rank_times);
+  for (const char* bad : {",\"rank_core_wait_ms\":[7]}\n", ",\"rank_numbers\":[0]}\n",
+                          ",\"rank_numbers\":[0,-1]}\n", ",\"rank_numbers\":[0,1e300]}\n"}) {
+    put("metrics.jsonl", good + bad);
+    EXPECT_FALSE(read().rank_times) << bad;
+  }
+  for (const char* list : {"[]", "7", "[1,\"x\"]", "[1,\"NaN\"]", "[1,null]", "[1]", "{}"}) {
+    put("metrics.jsonl", std::string("{\"step\":1,\"rank_compute_ms\":") + list +
+                             ",\"rank_data_wait_ms\":[3,4],\"rank_exposed_comm_ms\":[5,6]}\n");
+    EXPECT_FALSE(read().rank_times) << list;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -103,5 +103,16 @@ TEST_F(RunWatchTest, ControlCharactersOfTextsDoNotReachTheTerminal) {
   EXPECT_THAT(look(), Not(HasSubstr("\x1b")));
 }
 
+TEST_F(RunWatchTest, ShowsTheRanksSideBySideAndNamesTheSlowest) {
+  put("metrics.jsonl",
+      "{\"step\":1,\"loss\":3,\"rank_steps\":5,\"rank_compute_ms\":[80,100],"
+      "\"rank_data_wait_ms\":[0,0],\"rank_exposed_comm_ms\":[21,1]}\n");
+  const std::string text = look();
+  EXPECT_THAT(text, HasSubstr("     1        100.0            -          0.0          1.0   comp"));
+  EXPECT_THAT(text, HasSubstr("rank 1 is the slowest: compute, 20.0 ms"));
+  // In a small terminal they come before the list of all quantities.
+  EXPECT_THAT(watch_.text({}, 16), HasSubstr("rank 1 is the slowest"));
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -64,5 +64,13 @@ TEST_F(MachineTest, Version1AndContainersCount) {
   EXPECT_EQ(cores_allowed(root()), static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+TEST_F(MachineTest, AThreadsWaitForACoreIsInSeconds) {
+  EXPECT_FALSE(core_wait_seconds(root()));
+  put("proc/thread-self/schedstat", "5000000000 250000000 17\n");
+  EXPECT_EQ(core_wait_seconds(root()), 0.25);
+  put("proc/thread-self/schedstat", "no numbers\n");
+  EXPECT_FALSE(core_wait_seconds(root()));
+}
+
 }  // namespace
 }  // namespace lockstep::train

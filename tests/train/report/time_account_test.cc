@@ -1,5 +1,6 @@
 #include "train/report/time_account.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
