@@ -7,9 +7,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <exception>
 #include <utility>
 
-#include "core/base/error.h"
 #include "dist/rendezvous/secret.h"
 #include "dist/rendezvous/socket.h"
 
@@ -83,7 +83,14 @@ std::string header_of(std::string_view request, std::string_view name) {
 PageServer::PageServer(uint16_t port, int64_t refresh)
     : refresh_(refresh), token_(dist::random_secret()) {
   dist::Endpoint endpoint{kHost, port};
-  listener_ = dist::listen_at(endpoint);
+  try {
+    listener_ = dist::listen_at(endpoint);
+  } catch (const dist::AddressInUse&) {
+    throw dist::AddressInUse(fmt::format(
+        "[report] port {} is in use by another program: expected a free one. Choose another with "
+        "--port, or leave it out for any that is free.",
+        port));
+  }
   port_ = endpoint.port;
 }
 
@@ -110,7 +117,8 @@ std::string PageServer::answer_to(std::string_view request,
   const std::string again = refresh_ > 0 ? fmt::format("Refresh: {}\r\n", refresh_) : "";
   try {
     return response("200 OK", "text/html", page(), again);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
+    // Whatever it is, the next load may find the run whole.
     return response("500 Internal Server Error", "text/plain", fmt::format("{}\n", error.what()),
                     again);
   }

@@ -21,8 +21,8 @@ class PageServer {
   /// "http://127.0.0.1:PORT/TOKEN/"
   std::string address() const;
   /// Waits for a connection and answers its request, with what `page` returns where that is what it
-  /// asks for; an Error that `page` throws is answered as its text. A client that sends no request
-  /// within some seconds is left.
+  /// asks for; an exception that `page` throws is answered as its text. A client that sends no
+  /// request within some seconds is left.
   void answer_one(const std::function<std::string()>& page);
 
  private:

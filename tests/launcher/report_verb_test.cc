@@ -105,5 +105,59 @@ TEST_F(Watch, PrintsTheViewOnceWhereThereIsNoTerminal) {
   EXPECT_TRUE(says(run("watch absent --once").output, "waiting for a run in absent\n"));
 }
 
+TEST_F(Report, AServedPageOutlivesItsRunAndComesBackWithIt) {
+  put_run("a", 20);
+  put_file(folder_ / "ask.py", R"(
+import http.client, os, re, subprocess, sys
+server = subprocess.Popen([sys.argv[1], 'report', 'a', '--serve'], stdout=subprocess.PIPE, text=True)
+try:
+    host, port, path = re.fullmatch(r'http://([^:]+):(\d+)(/\w+/)\n', server.stdout.readline()).groups()
+    def ask():
+        connection = http.client.HTTPConnection(host, int(port), timeout=60)
+        connection.request('GET', path)
+        answer = connection.getresponse()
+        return answer.status, 'a is not there: expected' in answer.read().decode()
+    print(*ask())
+    os.rename('a', 'away')
+    print(*ask())
+    os.rename('away', 'a')
+    print(*ask())
+finally:
+    server.terminate()
+)");
+  if (shell("command -v python3").status != 0) GTEST_SKIP() << "no python3";
+  const Result result = shell(fmt::format("python3 ask.py '{}/lockstep'", LOCKSTEP_BIN_DIR));
+  EXPECT_EQ(result.output, "200 False\n500 True\n200 False\n") << result.errors;
+}
+
+TEST_F(Report, APortInUseIsTold) {
+  put_run("a", 3);
+  put_file(folder_ / "ask.py", R"(
+import socket, subprocess, sys
+taken = socket.socket()
+taken.bind(('127.0.0.1', 0))
+taken.listen()
+port = taken.getsockname()[1]
+run = subprocess.run([sys.argv[1], 'report', 'a', '--serve', '--port', str(port)], capture_output=True, text=True, timeout=60)
+print(run.returncode, run.stderr.replace(str(port), 'N'))
+)");
+  if (shell("command -v python3").status != 0) GTEST_SKIP() << "no python3";
+  const Result result = shell(fmt::format("python3 ask.py '{}/lockstep'", LOCKSTEP_BIN_DIR));
+  EXPECT_TRUE(says(result.output, "[report] port N is in use by another program")) << result.output;
+  EXPECT_TRUE(result.output.starts_with("5 ")) << result.output;
+}
+
+TEST_F(Watch, ADirectoryThatIsHalfThereIsWaitedForAndAFileRefused) {
+  std::filesystem::create_directories(folder_ / "begun");
+  put_file(folder_ / "begun/run.lock", "");
+  const Result begun = run("watch begun --once");
+  EXPECT_EQ(begun.status, 0) << begun.errors;
+  EXPECT_TRUE(says(begun.output, "waiting for a run in begun\n"));
+  put_run("a", 3);
+  const Result file = run("watch a/metrics.jsonl --once");
+  EXPECT_EQ(file.status, 3);
+  EXPECT_TRUE(says(file.errors, "expected a run directory"));
+}
+
 }  // namespace
 }  // namespace lockstep::launcher

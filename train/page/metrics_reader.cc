@@ -49,14 +49,12 @@ double number_or(const Json& line, const char* name, double otherwise) {
   return member == line.end() ? otherwise : number_of(*member).value_or(otherwise);
 }
 
-/// The step that a member tells. Nothing for one that no run reaches, beyond what a browser's
-/// numbers tell apart.
+/// The step that a member tells.
 std::optional<int64_t> step_of(const Json& line, const char* name) {
-  constexpr int64_t kMost = int64_t{1} << 53;
   const auto member = line.find(name);
   if (member == line.end() || !member->is_number_integer()) return std::nullopt;
   const auto step = member->get<int64_t>();
-  return step >= 0 && step <= kMost ? std::optional(step) : std::nullopt;
+  return is_step(step) ? std::optional(step) : std::nullopt;
 }
 
 std::string text_of(const Json& line, const char* name) {
@@ -201,17 +199,26 @@ void MetricsReader::read(std::string_view text, int64_t number) {
   checkpoint_seconds_ = checkpoints;
 }
 
-void MetricsReader::finish() {
+std::vector<std::string> MetricsReader::problems() const {
+  std::vector<std::string> problems;
   if (unreadable_ > 0) {
-    record_.missing.push_back(
-        fmt::format("metrics.jsonl: {} {} no JSON object, the first is line {}.", unreadable_,
-                    unreadable_ == 1 ? "line is" : "lines are", first_unreadable_));
+    problems.push_back(fmt::format("metrics.jsonl: {} {} no JSON object, the first is line {}.",
+                                   unreadable_, unreadable_ == 1 ? "line is" : "lines are",
+                                   first_unreadable_));
   }
   if (not_finite_ > 0) {
-    record_.missing.push_back(
-        fmt::format("The loss of {} {} not finite, the first of step {}; curves leave them out.",
-                    not_finite_, not_finite_ == 1 ? "step is" : "steps is", first_not_finite_));
+    problems.push_back(
+        fmt::format("The loss of {} {} is not finite, the first of step {}; curves leave them out.",
+                    not_finite_, not_finite_ == 1 ? "step" : "steps", first_not_finite_));
+  } else if (record_.steps > 0 && record_.find("loss") == nullptr) {
+    problems.emplace_back(
+        "metrics.jsonl has steps without a loss: another version of Lockstep may have written it.");
   }
+  return problems;
+}
+
+void MetricsReader::finish() {
+  for (std::string& problem : problems()) record_.missing.push_back(std::move(problem));
 }
 
 }  // namespace lockstep::train

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/page/run_record.h"
 
@@ -17,7 +18,9 @@ class MetricsReader {
       : record_(record), options_(options) {}
 
   void read(std::string_view line, int64_t number);
-  /// Adds to the record's `missing` what was wrong with the lines.
+  /// What was wrong with the lines so far, a sentence each.
+  std::vector<std::string> problems() const;
+  /// Adds that to the record's `missing`.
   void finish();
 
  private:
@@ -35,6 +38,9 @@ class MetricsReader {
   double checkpoint_seconds_ = 0;
   double step_seconds_ = 0;
 };
+
+/// Whether a run can have made so many steps: a browser's numbers tell no others apart.
+inline bool is_step(int64_t step) { return step >= 0 && step <= int64_t{1} << 53; }
 
 /// Adds an event unless the record has as many as it keeps; then it is counted.
 void add_event(RunRecord& record, const RunRecordOptions& options, RunEvent event);

@@ -94,17 +94,16 @@ Facts summary_of(const RunRecord& run) {
   add("Steps", grouped(run.steps));
   add("Ended", run.ended.empty() ? "not told: it goes on, or was cut short" : run.ended);
   if (run.ranks > 1) add("Ranks", std::to_string(run.ranks));
-  if (run.tokens_per_step > 0) {
-    add("Tokens",
-        grouped(static_cast<int64_t>(run.tokens_per_step * static_cast<double>(run.steps))));
-  }
+  constexpr double kMostTokens = 1e18;  // more is no count that a run comes to
+  const double tokens = run.tokens_per_step * static_cast<double>(run.steps);
+  if (tokens > 0 && tokens < kMostTokens) add("Tokens", grouped(static_cast<int64_t>(tokens)));
   if (const StepSeries* loss = run.find("loss")) {
-    add("Last training loss", fmt::format("{:.4f}", loss->last().value));
+    add("Last training loss", format_loss(loss->last().value));
   }
   if (const StepSeries* loss = run.find("val_loss")) {
-    add("Best held-out loss",
-        fmt::format("{:.4f} (step {})", loss->smallest().value, grouped(loss->smallest().step)));
-    add("Last held-out loss", fmt::format("{:.4f}", loss->last().value));
+    add("Best held-out loss", fmt::format("{} (step {})", format_loss(loss->smallest().value),
+                                          grouped(loss->smallest().step)));
+    add("Last held-out loss", format_loss(loss->last().value));
   }
   if (const StepSeries* bits = run.find("val_bits_per_byte")) {
     add("Last bits per byte", fmt::format("{:.4f}", bits->last().value));

@@ -121,9 +121,9 @@ class Reader {
       std::string text = json.contains("cause") ? shown(json["cause"]) : "";
       if (json.contains("host")) text += " on " + shown(json["host"]);
       if (json.contains("resumed_from")) text += ", went on from " + shown(json["resumed_from"]);
-      add_event(record_, options_,
-                {step != json.end() && step->is_number_integer() ? step->get<int64_t>() : 0,
-                 "failure", text});
+      const int64_t told =
+          step != json.end() && step->is_number_integer() ? step->get<int64_t>() : 0;
+      add_event(record_, options_, {is_step(told) ? told : 0, "failure", text});
     });
   }
 
@@ -198,6 +198,7 @@ class Reader {
     if (!json.is_object() || !json.contains("step") || !json.contains("text")) return std::nullopt;
     if (!json["step"].is_number_integer() || !json["text"].is_string()) return std::nullopt;
     RunSample sample{json["step"].get<int64_t>(), json["text"].get<std::string>()};
+    if (!is_step(sample.step)) return std::nullopt;
     if (sample.text.size() > kMostSampleBytes) {
       const size_t more = sample.text.size() - kMostSampleBytes;
       sample.text =

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/base/digits.h"
 #include "core/base/files/regular_file.h"
 #include "core/base/terminal_text.h"
@@ -64,7 +65,14 @@ void add_curve(std::vector<Curve>& curves, const RunRecord& record, const char* 
 
 }  // namespace
 
-RunWatch::RunWatch(std::filesystem::path path) : path_(std::move(path)) { begin_again(); }
+RunWatch::RunWatch(std::filesystem::path path) : path_(std::move(path)) {
+  std::error_code failed;
+  const bool is_other =
+      std::filesystem::exists(path_, failed) && !std::filesystem::is_directory(path_, failed);
+  LS_CHECK(!is_other, DataError, "[watch] {} is no folder: expected a run directory.",
+           path_.string());
+  begin_again();
+}
 
 void RunWatch::begin_again() {
   record_ = std::make_unique<RunRecord>();
@@ -78,6 +86,7 @@ void RunWatch::begin_again() {
   offset_ = 0;
   lines_ = 0;
   last_line_.clear();
+  in_long_line_ = false;
 }
 
 bool RunWatch::goes_on(std::uintmax_t bytes) const {
@@ -88,27 +97,45 @@ bool RunWatch::goes_on(std::uintmax_t bytes) const {
 void RunWatch::read_new() {
   // In pieces: the file of a long run need not fit into memory.
   constexpr uint64_t kPiece = uint64_t{16} << 20;
+  constexpr size_t kKnownAgain = 4096;
   for (uint64_t before = offset_ + 1; before != offset_;) {
     before = offset_;
-    read_lines(text_between(path_ / "metrics.jsonl", offset_, offset_ + kPiece));
+    const std::string text = text_between(path_ / "metrics.jsonl", offset_, offset_ + kPiece);
+    read_lines(text);
+    if (offset_ != before || text.size() < kPiece) continue;
+    // A line as long as that is no step's. What follows it is.
+    in_long_line_ = true;
+    offset_ += text.size();
+    last_line_ = text.substr(text.size() - kKnownAgain);
   }
 }
 
 void RunWatch::read_lines(const std::string& text) {
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
     last_line_ = text.substr(begin, end + 1 - begin);
-    reader_->read(std::string_view(text).substr(begin, end - begin), ++lines_);
+    const bool is_rest = std::exchange(in_long_line_, false);
+    reader_->read(is_rest ? "" : std::string_view(text).substr(begin, end - begin), ++lines_);
     offset_ += last_line_.size();
   }
 }
 
+std::optional<RunDirectory> RunWatch::directory() const {
+  if (!RunDirectory::is_run(path_)) return std::nullopt;
+  try {
+    return RunDirectory::open(path_);
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
 void RunWatch::look() {
+  const std::optional<RunDirectory> run = directory();
+  total_steps_ = run ? steps_wanted(*run) : 0;
   std::error_code failed;
   const std::uintmax_t bytes = std::filesystem::file_size(path_ / "metrics.jsonl", failed);
   if (failed) return begin_again();
   if (!goes_on(bytes)) begin_again();
   read_new();
-  if (RunDirectory::is_run(path_)) total_steps_ = steps_wanted(RunDirectory::open(path_));
 }
 
 bool RunWatch::finished() const {
@@ -118,7 +145,8 @@ bool RunWatch::finished() const {
 }
 
 std::string RunWatch::state_line() const {
-  if (!RunDirectory::is_run(path_)) {
+  const std::optional<RunDirectory> run = directory();
+  if (!run) {
     return fmt::format("waiting for a run in {}\n", path_.string());
   }
   std::string line = fmt::format("step {}", grouped(record_->steps));
@@ -130,7 +158,7 @@ std::string RunWatch::state_line() const {
   const StepSeries* step_ms = record_->find("step_ms");
   if (finished()) {
     line += ", finished";
-  } else if (const auto holder = RunLock::holder(RunDirectory::open(path_))) {
+  } else if (const auto holder = RunLock::holder(*run)) {
     line += ", training";
     if (step_ms != nullptr && total_steps_ > record_->steps) {
       // The last step stands for those to come; the median would need all of them.
@@ -158,6 +186,12 @@ std::string RunWatch::numbers() const {
           value_text(kind, series->smallest().value), value_text(kind, series->largest().value));
     }
   }
+  return text;
+}
+
+std::string RunWatch::problem_lines() const {
+  std::string text;
+  for (const std::string& problem : reader_->problems()) text += "problem  " + problem + "\n";
   return text;
 }
 
@@ -191,7 +225,7 @@ std::string RunWatch::text(const ProgressStyle& style, int lines) const {
   add_curve(curves, *record_, "loss", "train", false);
   add_curve(curves, *record_, "val_loss", "eval", true);
   // The numbers last: where a terminal is short, they are also on the run's page.
-  const std::string below = ranks_line() + numbers();
+  const std::string below = problem_lines() + ranks_line() + numbers();
   if (!curves.empty()) {
     const int64_t others = 1 + kAxisLines + std::ssize(curves) + std::ranges::count(below, '\n');
     const int64_t rows = std::clamp(lines - others, kLeastRows, kMostRows);

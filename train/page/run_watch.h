@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "train/page/metrics_reader.h"
 #include "train/page/run_record.h"
 #include "train/report/progress.h"
+#include "train/report/run_directory.h"
 
 namespace lockstep::train {
 
@@ -16,7 +18,7 @@ namespace lockstep::train {
 /// look. Not thread-safe.
 class RunWatch {
  public:
-  /// `path` need not exist yet.
+  /// `path` need not exist yet. Throws DataError where it is no folder.
   explicit RunWatch(std::filesystem::path path);
 
   /// Reads what is new. A file that was cut, as a restart does, or replaced is read again.
@@ -34,7 +36,10 @@ class RunWatch {
   void read_new();
   /// Reads the whole lines of a text that begins at offset_.
   void read_lines(const std::string& text);
+  /// The run's directory, once it holds more than the lock of a run that begins.
+  std::optional<RunDirectory> directory() const;
   std::string state_line() const;
+  std::string problem_lines() const;
   std::string numbers() const;
   std::string ranks_line() const;
 
@@ -43,7 +48,8 @@ class RunWatch {
   std::unique_ptr<MetricsReader> reader_;
   uint64_t offset_ = 0;  ///< of the first byte that was not read
   int64_t lines_ = 0;
-  std::string last_line_;  ///< before offset_, to see that the file is the same
+  std::string last_line_;      ///< before offset_, to see that the file is the same
+  bool in_long_line_ = false;  ///< offset_ is in a line that is too long to be a step's
   int64_t total_steps_ = 0;
 };
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "train/report/step_line.h"
+
 namespace lockstep::train {
 namespace {
 
@@ -187,11 +189,12 @@ std::string braille_chart(std::span<const Curve> curves, const BrailleOptions& o
   for (size_t i = 0; i < curves.size(); ++i) {
     const Curve& curve = curves[i];
     const std::optional<size_t> same = same_as(curves, i);
-    text += fmt::format(
-        "{}{}{} {}{} {}  {:.4f}{}\n", indent, options.colour ? Canvas::escape(curve.group) : "",
-        mark_of(i), sample_of(curve), options.colour ? "\x1b[0m" : "",
-        label_within(curve, static_cast<size_t>(columns) - indent.size() - 18),
-        curve.points.back().y, same ? fmt::format(", the same as {}", mark_of(*same)) : "");
+    text += fmt::format("{}{}{} {}{} {}  {}{}\n", indent,
+                        options.colour ? Canvas::escape(curve.group) : "", mark_of(i),
+                        sample_of(curve), options.colour ? "\x1b[0m" : "",
+                        label_within(curve, static_cast<size_t>(columns) - indent.size() - 18),
+                        format_loss(curve.points.back().y),
+                        same ? fmt::format(", the same as {}", mark_of(*same)) : "");
   }
   return text;
 }

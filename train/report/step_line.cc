@@ -148,6 +148,11 @@ std::string format_duration(double seconds) {
   return fmt::format("{} s", rest);
 }
 
+std::string format_loss(double loss) {
+  constexpr double kMost = 1e9;
+  return std::abs(loss) < kMost ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss);
+}
+
 std::string format_bytes(uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes) / 1024;

@@ -114,6 +114,9 @@ class ZScore {
 /// non-finite number of seconds.
 std::string format_duration(double seconds);
 
+/// Formats a loss with four decimals, "4.1234"; one that no model has as "1e+308".
+std::string format_loss(double loss);
+
 /// Formats a size as "512 B", "3.2 KiB", "412.0 MiB" or "1.5 GiB".
 std::string format_bytes(uint64_t bytes);
 

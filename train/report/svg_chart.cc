@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "train/report/step_line.h"
 #include "train/report/svg_plot.h"
 #include "train/report/svg_style.h"
 
@@ -128,8 +129,8 @@ class CurveDrawing {
       }
       add(R"(<text x="{:.1f}" y="{}">{}</text>)", from + kSwatch, middle + 4,
           svg_escaped(label(i)));
-      add(R"(<text x="{:.1f}" y="{}" text-anchor="end">{:.4f}</text>)", left + width - kPad,
-          middle + 4, curve.points.back().y);
+      add(R"(<text x="{:.1f}" y="{}" text-anchor="end">{}</text>)", left + width - kPad, middle + 4,
+          format_loss(curve.points.back().y));
       middle += kCurveRow;
     }
   }

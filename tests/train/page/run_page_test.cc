@@ -162,5 +162,15 @@ TEST(RunPage, ShowsTheRanksSideBySideAndNamesTheSlowest) {
                               "<td>20.0</td><td>1.0</td><td>data</td>"));
 }
 
+TEST(RunPage, NumbersThatNoRunHasFitIntoTheirCells) {
+  RunRecord run = small_run("a");
+  run.steps = int64_t{1} << 53;
+  run.tokens_per_step = 9e11;
+  run.series["loss"].add(4, -1e308);
+  const std::string page = page_of({run});
+  EXPECT_THAT(page, Not(HasSubstr("<th scope=\"row\">Tokens</th>")));
+  EXPECT_THAT(page, HasSubstr("<th scope=\"row\">Last training loss</th><td>-1e+308</td>"));
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -225,5 +225,29 @@ TEST_F(RunRecordTest, TimesOfRanksThatDoNotFitEachOtherAreLeftOut) {
   }
 }
 
+TEST_F(RunRecordTest, StepsThatNoRunCanHaveMadeAreNone) {
+  put("config.txtpb", "");
+  put("metrics.jsonl",
+      "{\"step\":2,\"loss\":3}\n{\"step\":18446744073709551615,\"loss\":4}\n"
+      "{\"step\":-4,\"loss\":5}\n{\"step\":2.5,\"loss\":6}\n{\"rollback_to\":-1}\n");
+  put("restarts.jsonl",
+      "{\"cause\":\"a\",\"step_lost\":18446744073709551615}\n{\"cause\":7,\"step_lost\":-7}\n");
+  put("samples.jsonl",
+      "{\"step\":18446744073709551615,\"text\":\"a\"}\n{\"step\":1,\"text\":\"b\"}\n");
+  const RunRecord record = read();
+  EXPECT_EQ(record.steps, 2);
+  EXPECT_EQ(record.find("loss")->count(), 1);
+  EXPECT_THAT(events(record), ElementsAre("0 failure", "0 failure"));
+  ASSERT_EQ(record.samples.size(), 1u);
+  EXPECT_EQ(record.samples[0].text, "b");
+}
+
+TEST_F(RunRecordTest, StepsWithoutALossAreTold) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":[3]}\n");
+  EXPECT_THAT(read().missing, Contains(HasSubstr("steps without a loss: another version")));
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n");
+  EXPECT_THAT(read().missing, testing::Not(Contains(HasSubstr("without a loss"))));
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <sstream>
 
+#include "core/base/error.h"
 #include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
@@ -112,6 +114,68 @@ TEST_F(RunWatchTest, ShowsTheRanksSideBySideAndNamesTheSlowest) {
   EXPECT_THAT(text, HasSubstr("rank 1 is the slowest: compute, 20.0 ms"));
   // In a small terminal they come before the list of all quantities.
   EXPECT_THAT(watch_.text({}, 16), HasSubstr("rank 1 is the slowest"));
+}
+
+TEST_F(RunWatchTest, ARunThatHasItsLockAloneIsWaitedFor) {
+  put("run.lock", "");
+  EXPECT_THAT(look(), HasSubstr("waiting for a run in "));
+  // Before the first step the config tells how many there will be.
+  put("config.txtpb", "train {\n  steps: 10\n}\n");
+  EXPECT_THAT(look(), HasSubstr("step 0/10 (0.0 %)"));
+}
+
+TEST_F(RunWatchTest, ADirectoryThatGoesAwayIsWaitedFor) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n");
+  look();
+  std::filesystem::remove_all(run_);
+  EXPECT_THAT(look(), HasSubstr("waiting for a run in "));
+}
+
+TEST_F(RunWatchTest, AFileIsNoRunDirectory) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n");
+  EXPECT_THAT(message_of<DataError>([&] { RunWatch(run_ / "metrics.jsonl"); }),
+              HasSubstr("metrics.jsonl is no folder: expected a run directory"));
+}
+
+TEST_F(RunWatchTest, SaysWhatIsWrongWithTheMetrics) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\nno json\n{\"step\":2,\"loss\":\"NaN\"}\n");
+  const std::string text = look();
+  EXPECT_THAT(text, HasSubstr("problem  metrics.jsonl: 1 line is no JSON object, the first is "
+                              "line 2.\n"));
+  EXPECT_THAT(text, HasSubstr("problem  The loss of 1 step is not finite, the first of step 2"));
+  append("{\"step\":3,\"loss\":\"Infinity\"}\n");
+  EXPECT_THAT(look(), HasSubstr("The loss of 2 steps is not finite"));
+  // The steps of a restart replace them.
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n");
+  EXPECT_THAT(look(), Not(HasSubstr("problem")));
+}
+
+TEST_F(RunWatchTest, ALineThatIsTooLongForAStepIsLeftOut) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n{\"text\":\"" + std::string(40 << 20, 'a'));
+  EXPECT_THAT(look(), HasSubstr("step 1,"));
+  append("\"}\n{\"step\":2,\"loss\":1}\n");
+  const std::string text = look();
+  EXPECT_THAT(text, HasSubstr("step 2,"));
+  EXPECT_THAT(text, HasSubstr("1 line is no JSON object, the first is line 2"));
+}
+
+TEST_F(RunWatchTest, MetricsOfANewerVersionAreShownAsFarAsTheyAreKnown) {
+  put("config.txtpb", "future {\n  speed: WARP\n}\ntrain {\n  steps: many\n}\n");
+  put("starts.jsonl", "{\"start\":\"a\",\"ranks\":\"eight\"}\n");
+  put("metrics.jsonl",
+      "{\"step\":1,\"loss\":{\"mean\":3},\"lr\":0.5,\"starts\":\"x\",\"rank_compute_ms\":{}}\n");
+  const std::string text = look();
+  EXPECT_THAT(text, HasSubstr("step 1, nobody"));
+  EXPECT_THAT(text, HasSubstr("steps without a loss: another version"));
+  EXPECT_THAT(text, HasSubstr("Learning rate"));
+}
+
+TEST_F(RunWatchTest, NumbersThatNoRunHasFitIntoTheirLines) {
+  put("metrics.jsonl",
+      "{\"step\":1,\"loss\":1e308,\"step_ms\":1e308}\n"
+      "{\"step\":2,\"loss\":-1e308,\"step_ms\":-5}\n");
+  std::istringstream lines(look());
+  for (std::string line; std::getline(lines, line);) EXPECT_LT(line.size(), 300u) << line;
 }
 
 }  // namespace
