@@ -8,7 +8,6 @@
 
 #include "tests/core/base/temporary_directory.h"
 #include "train/page/assets.h"
-#include "train/page/html.h"
 
 namespace lockstep::train {
 namespace {
@@ -142,14 +141,6 @@ TEST(RunPage, AYearOfStepsTakesLessThan5Megabytes) {
                      {1, std::string(options.sample_bytes / options.samples, 'a')});
   run.events.assign(options.events, {1, "checkpoint", "training stood still for 0.123 s"});
   EXPECT_LT(page_of({run}).size(), 5'000'000u);
-}
-
-TEST(Html, Base64IsThatOfRfc4648) {
-  EXPECT_EQ(html::base64(""), "");
-  EXPECT_EQ(html::base64("f"), "Zg==");
-  EXPECT_EQ(html::base64("fo"), "Zm8=");
-  EXPECT_EQ(html::base64("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(html::base64("\xff\xfe"), "//4=");
 }
 
 TEST(RunPage, ShowsTheRanksSideBySideAndNamesTheSlowest) {
