@@ -97,5 +97,39 @@ TEST(StepSamples, FollowsBatchesThatWereLeftOut) {
   EXPECT_FALSE(samples_of_step(run.directory, 4).is_certain);
 }
 
+TEST(StepSamples, AreShownInATable) {
+  StepSamples samples{.step = 4};
+  samples.batch = 3;
+  samples.length = 16;
+  samples.micro_batch_size = 2;
+  samples.origins = {{"a.txt", "token", 7}, {"longer.txt", "token", 1234}, {"a.txt", "token", 0}};
+  samples.texts = {"x\n", std::string(41, 'y')};
+  EXPECT_EQ(describe(samples),
+            "step 4: batch 3, 3 samples of 16 tokens\n"
+            "sample  micro-batch  file        token\n"
+            "     0            0  a.txt       7             \"x\\n\"\n"
+            "     1            0  longer.txt  1234          \"" +
+                std::string(40, 'y') +
+                "\"\n"
+                "     2            1  a.txt       0\n");
+  samples.length = 1;
+  samples.is_certain = false;
+  EXPECT_TRUE(describe(samples).starts_with(
+      "step 4: batch 3, 3 samples of 1 row\n"
+      "batches were left out between the checkpoints around this step: it may have been an "
+      "earlier batch\n"));
+}
+
+TEST(StepSamples, OfARunOnOneBatchAreThoseOfTheFirst) {
+  const TemporaryDirectory folder;
+  config::RunConfig config = six_steps(folder);
+  config.mutable_train()->set_overfit_one_batch(true);
+  const RecordedRun run = recorded(folder, "run", config);
+  const StepSamples samples = samples_of_step(run.directory, 4);
+  EXPECT_EQ(samples.batch, 0);
+  EXPECT_EQ(samples.micro_batch_size, 2);
+  EXPECT_EQ(samples.origins, build_task(config)->origins(0, 8));
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -57,8 +57,8 @@ TEST(Curves, StepsAreDifferencesInLeb128AndValuesLittleEndianSingles) {
 }
 
 TEST(Curves, AChartHasTheLinesOfWhichARunHasValues) {
-  const nlohmann::json json = curves_of(
-      {run_with("a", "val_loss", {{1, 1}}), run_with("b", "mfu", {{1, 0.5}, {2, 0.25}})});
+  const nlohmann::json json =
+      curves_of({run_with("a", "val_loss", {{1, 1}}), run_with("b", "mfu", {{1, 0.5}, {2, 0.25}})});
   ASSERT_EQ(json["charts"].size(), 2u);
   EXPECT_EQ(json["charts"][0].dump(),
             R"({"lines":[{"label":"held out","member":"val_loss","sparse":true}],)"
@@ -92,39 +92,37 @@ TEST(Curves, ThereIsOneForEachQuantityWithItsUnit) {
   std::vector<std::string> members;
   for (const ChartKind& kind : chart_kinds()) {
     for (const ChartLine& line : kind.lines) {
-      members.push_back(fmt::format("{} {}{}", line.member,
-                                    value_text(kind, 0.5), line.sparse ? " sparse" : ""));
+      members.push_back(
+          fmt::format("{} {}{}", line.member, value_text(kind, 0.5), line.sparse ? " sparse" : ""));
     }
   }
-  EXPECT_THAT(members,
-              ElementsAre("loss 0.5 nats", "val_loss 0.5 nats sparse",
-                          "val_bits_per_byte 0.5 sparse", "val_accuracy 50.0 % sparse",
-                          "grad_norm 0.5", "lr 0.5", "tokens_per_s 0.5", "mfu 50.0 %",
-                          "step_ms 0.5 ms", "exposed_comm_ms 0.5 ms", "data_wait_ms 0.5 ms",
-                          "memory_peak_bytes 0 B", "sent_bytes 0 B", "loss_scale 0.5",
-                          "goodput 50.0 %"));
+  EXPECT_THAT(
+      members,
+      ElementsAre("loss 0.5 nats", "val_loss 0.5 nats sparse", "val_bits_per_byte 0.5 sparse",
+                  "val_accuracy 50.0 % sparse", "grad_norm 0.5", "lr 0.5", "tokens_per_s 0.5",
+                  "mfu 50.0 %", "step_ms 0.5 ms", "exposed_comm_ms 0.5 ms", "data_wait_ms 0.5 ms",
+                  "memory_peak_bytes 0 B", "sent_bytes 0 B", "loss_scale 0.5", "goodput 50.0 %"));
 }
 
 TEST(ExtremesTable, OfOneRunHasARowForEachLine) {
   const std::vector<RunRecord> runs = {run_with("a", "lr", {{1, 3}, {2, 1}, {3, 5}, {1000, 4}})};
   EXPECT_EQ(extremes_table(runs),
-            html::table({"First, smallest, largest and last value of each curve",
-                         {"Curve", "First", "Smallest", "Largest", "Last"},
-                         {{"Learning rate", "3 (step 1)", "1 (step 2)", "5 (step 3)",
-                           "4 (step 1,000)"}}}));
+            html::table(
+                {"First, smallest, largest and last value of each curve",
+                 {"Curve", "First", "Smallest", "Largest", "Last"},
+                 {{"Learning rate", "3 (step 1)", "1 (step 2)", "5 (step 3)", "4 (step 1,000)"}}}));
 }
 
 TEST(ExtremesTable, OfSeveralRunsNamesTheRunBehindTheCurve) {
   const std::vector<RunRecord> runs = {run_with("a", "data_wait_ms", {{1, 3}}),
                                        run_with("b", "data_wait_ms", {{2, 4}})};
-  EXPECT_EQ(
-      extremes_table(runs),
-      html::table({"First, smallest, largest and last value of each curve",
-                   {"Curve", "Run", "First", "Smallest", "Largest", "Last"},
-                   {{"Waiting, data", "a", "3 ms (step 1)", "3 ms (step 1)", "3 ms (step 1)",
-                     "3 ms (step 1)"},
-                    {"Waiting, data", "b", "4 ms (step 2)", "4 ms (step 2)", "4 ms (step 2)",
-                     "4 ms (step 2)"}}}));
+  EXPECT_EQ(extremes_table(runs),
+            html::table({"First, smallest, largest and last value of each curve",
+                         {"Curve", "Run", "First", "Smallest", "Largest", "Last"},
+                         {{"Waiting, data", "a", "3 ms (step 1)", "3 ms (step 1)", "3 ms (step 1)",
+                           "3 ms (step 1)"},
+                          {"Waiting, data", "b", "4 ms (step 2)", "4 ms (step 2)", "4 ms (step 2)",
+                           "4 ms (step 2)"}}}));
 }
 
 }  // namespace

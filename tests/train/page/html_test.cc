@@ -6,8 +6,7 @@ namespace lockstep::train {
 namespace {
 
 TEST(Html, MarkupAndQuotesAreEscaped) {
-  EXPECT_EQ(html::escaped("a & <b> \"c\" 'd'"),
-            "a &amp; &lt;b&gt; &quot;c&quot; &#39;d&#39;");
+  EXPECT_EQ(html::escaped("a & <b> \"c\" 'd'"), "a &amp; &lt;b&gt; &quot;c&quot; &#39;d&#39;");
   EXPECT_EQ(html::escaped(""), "");
   EXPECT_EQ(html::escaped("\xff"), "\xef\xbf\xbd");
 }

@@ -78,14 +78,13 @@ TEST(MetricsReader, KeepsNoMoreEventsThanAsked) {
 }
 
 TEST(MetricsReader, TellsStartsWithTheirStep) {
-  EXPECT_THAT(events_of({R"({"step":1,"starts":1,"restarts":0})",
-                         R"({"step":1,"starts":2,"restarts":0})",
-                         R"({"step":5,"starts":3,"restarts":1})", R"({"step":6})",
-                         R"({"step":7,"starts":3,"restarts":1})",
-                         R"({"step":8,"starts":4,"restarts":1})"}),
-              ElementsAre("0 resume: start 2 of the run",
-                          "4 restart: start 3 of the run, from the checkpoint of this step",
-                          "7 resume: start 4 of the run, from the checkpoint of this step"));
+  EXPECT_THAT(
+      events_of({R"({"step":1,"starts":1,"restarts":0})", R"({"step":1,"starts":2,"restarts":0})",
+                 R"({"step":5,"starts":3,"restarts":1})", R"({"step":6})",
+                 R"({"step":7,"starts":3,"restarts":1})", R"({"step":8,"starts":4,"restarts":1})"}),
+      ElementsAre("0 resume: start 2 of the run",
+                  "4 restart: start 3 of the run, from the checkpoint of this step",
+                  "7 resume: start 4 of the run, from the checkpoint of this step"));
   EXPECT_THAT(events_of({R"({"step":4,"starts":3,"restarts":2})"}), IsEmpty())
       << "nothing is known of what was before";
 }
@@ -115,8 +114,9 @@ TEST(MetricsReader, GoesBackWithTheRun) {
                                       R"({"step":3,"loss":3})", R"({"rollback_to":2})"});
   EXPECT_EQ(rolled.steps, 2);
   EXPECT_EQ(rolled.find("loss")->last(), (StepSeries::Point{2, 2}));
-  const RunRecord again = record_of({R"({"step":1,"loss":1,"lr":1})", R"({"step":2,"loss":2,"lr":2})",
-                                     R"({"step":3,"loss":3,"lr":3})", R"({"step":2,"loss":9})"});
+  const RunRecord again =
+      record_of({R"({"step":1,"loss":1,"lr":1})", R"({"step":2,"loss":2,"lr":2})",
+                 R"({"step":3,"loss":3,"lr":3})", R"({"step":2,"loss":9})"});
   EXPECT_EQ(again.steps, 2);
   EXPECT_EQ(again.find("loss")->last(), (StepSeries::Point{2, 9}));
   EXPECT_EQ(again.find("lr")->last(), (StepSeries::Point{1, 1})) << "also where it has no value";
@@ -124,11 +124,10 @@ TEST(MetricsReader, GoesBackWithTheRun) {
 }
 
 TEST(MetricsReader, CountsTheTokensOfAStepAndTheTimeOfAll) {
-  const RunRecord record = record_of(
-      {R"({"step":1,"step_ms":10,"tokens_per_s":0})",
-       R"({"step":2,"step_ms":"NaN","tokens_per_s":1})",
-       R"({"step":3,"step_ms":20,"tokens_per_s":3180})",
-       R"({"step":4,"step_ms":20,"tokens_per_s":100000})"});
+  const RunRecord record = record_of({R"({"step":1,"step_ms":10,"tokens_per_s":0})",
+                                      R"({"step":2,"step_ms":"NaN","tokens_per_s":1})",
+                                      R"({"step":3,"step_ms":20,"tokens_per_s":3180})",
+                                      R"({"step":4,"step_ms":20,"tokens_per_s":100000})"});
   EXPECT_EQ(record.tokens_per_step, 64) << "3180 tokens/s for 20 ms, to the next whole number";
   EXPECT_DOUBLE_EQ(record.find("wall_s")->last().value, 0.05);
   EXPECT_EQ(record_of({R"({"step":1,"step_ms":10,"wall_s":7})"}).find("wall_s")->last().value, 7);

@@ -54,30 +54,28 @@ TEST(PageSections, TheSummaryHasAllThatARunSays) {
   run.ended = "finished";
   run.ranks = 2;
   run.tokens_per_step = 64;
-  run.environment = {{"start_time", "2026-01-01"},
-                     {"version", "1.2.3"},
-                     {"commit", "0123456789abcdef"}};
+  run.environment = {
+      {"start_time", "2026-01-01"}, {"version", "1.2.3"}, {"commit", "0123456789abcdef"}};
   run.goodput = {{"wall_s", 3661}, {"goodput", 0.8125}, {"starts", 3}, {"restarts", 2}};
   add_points(run, "loss", {3, 1.23456});
   add_points(run, "val_loss", {2.5, 1.5, 2});
   add_points(run, "val_bits_per_byte", {1.25, 1.75});
-  EXPECT_EQ(summary(run),
-            html::table({"What the runs came to",
-                         {"Name", "a"},
-                         {{"Started", "2026-01-01"},
-                          {"Steps", "1,500"},
-                          {"Ended", "finished"},
-                          {"Ranks", "2"},
-                          {"Tokens", "96,000"},
-                          {"Last training loss", "1.2346"},
-                          {"Best held-out loss", "1.5000 (step 2)"},
-                          {"Last held-out loss", "2.0000"},
-                          {"Last bits per byte", "1.7500"},
-                          {"Wall time", "1:01:01"},
-                          {"Goodput", "81.2 % of the wall time in steps that count"},
-                          {"Starts", "3, 2 of them after a failure"},
-                          {"Lockstep", "1.2.3, commit 0123456789ab"},
-                          {"Directory", "runs/a"}}}));
+  EXPECT_EQ(summary(run), html::table({"What the runs came to",
+                                       {"Name", "a"},
+                                       {{"Started", "2026-01-01"},
+                                        {"Steps", "1,500"},
+                                        {"Ended", "finished"},
+                                        {"Ranks", "2"},
+                                        {"Tokens", "96,000"},
+                                        {"Last training loss", "1.2346"},
+                                        {"Best held-out loss", "1.5000 (step 2)"},
+                                        {"Last held-out loss", "2.0000"},
+                                        {"Last bits per byte", "1.7500"},
+                                        {"Wall time", "1:01:01"},
+                                        {"Goodput", "81.2 % of the wall time in steps that count"},
+                                        {"Starts", "3, 2 of them after a failure"},
+                                        {"Lockstep", "1.2.3, commit 0123456789ab"},
+                                        {"Directory", "runs/a"}}}));
 }
 
 TEST(PageSections, WhatOneOfSeveralRunsDoesNotSayIsNotSet) {
@@ -107,9 +105,8 @@ TEST(PageSections, WhatIsMissingIsAListUnderTheNameOfItsRun) {
 TEST(PageSections, EventsSayHowManyMoreThereAre) {
   RunRecord run = named_run("a");
   run.events = {{1000, "restart", "start 2"}};
-  const std::string table = html::table({"What happened, by step",
-                                         {"Step", "Event", "More"},
-                                         {{"1,000", "restart", "start 2"}}});
+  const std::string table = html::table(
+      {"What happened, by step", {"Step", "Event", "More"}, {{"1,000", "restart", "start 2"}}});
   EXPECT_EQ(page::events_section({&run, 1}), table);
   run.events_left_out = 1234;
   EXPECT_EQ(page::events_section({&run, 1}), table + "<p>1,234 more are left out.</p>\n");
@@ -123,24 +120,23 @@ TEST(PageSections, TheNewestSampleComesFirstAndIsOpen) {
       "<details><summary>After step 1</summary>\n<pre>old</pre></details>\n";
   EXPECT_EQ(page::samples_section({&run, 1}), samples);
   run.samples_left_out = 1;
-  EXPECT_EQ(page::samples_section({&run, 1}),
-            samples + "<p>1 more are in samples.jsonl.</p>\n");
+  EXPECT_EQ(page::samples_section({&run, 1}), samples + "<p>1 more are in samples.jsonl.</p>\n");
 }
 
 TEST(PageSections, TheConfigOfOneRunBeginsWithTheValuesThatWereSet) {
   RunRecord run = named_run("a");
   run.config = {{"seed", "1", "default"}, {"name", "n", "a.txtpb:1:1"}, {"x", "y", ""}};
-  EXPECT_EQ(page::config_section({&run, 1}),
-            html::table({"Values that were set",
-                         {"Field", "Value", "Origin"},
-                         {{"name", "n", "a.txtpb:1:1"}, {"x", "y", "not known"}}}) +
-                "<details><summary>All 3 values</summary>\n" +
-                html::table({"All values, with their origins",
-                             {"Field", "Value", "Origin"},
-                             {{"seed", "1", "default"},
-                              {"name", "n", "a.txtpb:1:1"},
-                              {"x", "y", "not known"}}}) +
-                "</details>\n");
+  EXPECT_EQ(
+      page::config_section({&run, 1}),
+      html::table({"Values that were set",
+                   {"Field", "Value", "Origin"},
+                   {{"name", "n", "a.txtpb:1:1"}, {"x", "y", "not known"}}}) +
+          "<details><summary>All 3 values</summary>\n" +
+          html::table(
+              {"All values, with their origins",
+               {"Field", "Value", "Origin"},
+               {{"seed", "1", "default"}, {"name", "n", "a.txtpb:1:1"}, {"x", "y", "not known"}}}) +
+          "</details>\n");
   run.config = {{"seed", "1", "default"}};
   EXPECT_THAT(page::config_section({&run, 1}), testing::StartsWith("<details>"));
 }
@@ -156,9 +152,8 @@ TEST(PageSections, EqualConfigsAndMachinesAreSaidToBeEqual) {
   EXPECT_THAT(page::config_section(runs), Not(HasSubstr("Values that were set")));
   EXPECT_EQ(page::machine_section(runs),
             equal + "<details><summary>Everything</summary>\n" +
-                html::table({"Machine, program and libraries",
-                             {"Name", "a", "b"},
-                             {{"host", "h", "h"}}}) +
+                html::table(
+                    {"Machine, program and libraries", {"Name", "a", "b"}, {{"host", "h", "h"}}}) +
                 "</details>\n");
   EXPECT_EQ(page::machine_section({runs.data(), 1}),
             html::table({"Machine, program and libraries", {"Name", "a"}, {{"host", "h"}}}));

@@ -1,9 +1,11 @@
 #include "train/page/run_page.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <regex>
 
 #include "tests/core/base/temporary_directory.h"
@@ -161,6 +163,73 @@ TEST(RunPage, NumbersThatNoRunHasFitIntoTheirCells) {
   const std::string page = page_of({run});
   EXPECT_THAT(page, Not(HasSubstr("<th scope=\"row\">Tokens</th>")));
   EXPECT_THAT(page, HasSubstr("<th scope=\"row\">Last training loss</th><td>-1e+308</td>"));
+}
+
+TEST(RunPage, IsNamedAfterItsRuns) {
+  const auto title = [](const std::vector<RunRecord>& runs) {
+    const std::string page = run_page(runs);
+    const size_t begin = page.find("<title>") + 7;
+    return page.substr(begin, page.find("</title>") - begin);
+  };
+  EXPECT_EQ(title({small_run("a")}), "Run a");
+  EXPECT_EQ(title({small_run("a"), small_run("b")}), "Runs a and b");
+  EXPECT_EQ(title({small_run("a"), small_run("<b>"), small_run("c")}), "Runs a, &lt;b&gt; and c");
+}
+
+TEST(RunPage, LinksToTheSectionsThatItHas) {
+  RunRecord run = small_run("a");
+  run.samples = {{1, "text"}};
+  const std::string page = page_of({run});
+  EXPECT_THAT(page, HasSubstr("<nav aria-label=\"Sections\"><ul>\n"
+                              "<li><a href=\"#summary\">Summary</a></li>\n"
+                              "<li><a href=\"#curves\">Curves</a></li>\n"
+                              "<li><a href=\"#samples\">Samples</a></li>\n</ul></nav>"));
+  EXPECT_THAT(page, HasSubstr("<section id=\"samples\" aria-labelledby=\"samples-title\">\n"
+                              "<h2 id=\"samples-title\">Samples</h2>\n"));
+  EXPECT_THAT(page, Not(HasSubstr("id=\"events\"")));
+  EXPECT_THAT(page, HasSubstr("<p>Written by Lockstep " LOCKSTEP_VERSION ".</p>"));
+}
+
+TEST(RunPage, ItsProgramsBearANumberThatDependsOnAllOfIt) {
+  const auto nonce = [](const std::string& page) {
+    const size_t begin = page.find("'nonce-") + 7;
+    return page.substr(begin, page.find('\'', begin) - begin);
+  };
+  RunRecord run = small_run("a");
+  const std::string page = page_of({run});
+  EXPECT_THAT(page, HasSubstr("<script nonce=\"" + nonce(page) + "\">"));
+  run.series.find("loss")->second.add(4, 1);
+  EXPECT_NE(nonce(page_of({run})), nonce(page));
+}
+
+TEST(RunPage, KeepsLessOfEachOfManyRuns) {
+  const RunRecordOptions all;
+  const RunRecordOptions one = page_options(1), three = page_options(3), many = page_options(500);
+  EXPECT_EQ(one.points, size_t{1} << 14);
+  EXPECT_EQ(one.samples, all.samples);
+  EXPECT_EQ(one.sample_bytes, all.sample_bytes);
+  EXPECT_EQ(one.events, all.events);
+  EXPECT_EQ(three.points, size_t{1} << 13);
+  EXPECT_EQ(three.samples, all.samples / 3);
+  EXPECT_EQ(three.sample_bytes, all.sample_bytes / 3);
+  EXPECT_EQ(three.events, all.events / 3);
+  EXPECT_EQ(many.points, 256u);
+  EXPECT_EQ(many.samples, 2u);
+}
+
+TEST(RunPage, OfARunThatEndsIsWrittenUnlessItsMetricsAreTooLong) {
+  const TemporaryDirectory folder;
+  const std::filesystem::path run = folder / "a";
+  std::filesystem::create_directories(run);
+  put_file(run / "metrics.jsonl", "{\"step\":1,\"loss\":3}\n");  // 20 bytes
+  EXPECT_EQ(message_of<DataError>([&] { write_run_page(run, 19); }),
+            fmt::format("[report] {0}/metrics.jsonl has 20 bytes, too many to be read at a run's "
+                        "end. `lockstep report {0}` writes its page.",
+                        run.string()));
+  EXPECT_FALSE(std::filesystem::exists(run / "report.html"));
+  write_run_page(run, 20);
+  const RunRecord record = read_run(run, page_options(1));
+  EXPECT_EQ(file_content(run / "report.html"), run_page({&record, 1}));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "train/page/run_record.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -247,6 +248,120 @@ TEST_F(RunRecordTest, StepsWithoutALossAreTold) {
   EXPECT_THAT(read().missing, Contains(HasSubstr("steps without a loss: another version")));
   put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n");
   EXPECT_THAT(read().missing, testing::Not(Contains(HasSubstr("without a loss"))));
+}
+
+TEST_F(RunRecordTest, AFolderAndAFileAreNamedAfterTheRunsFolder) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n{\"st");
+  EXPECT_EQ(read().name, "run");
+  EXPECT_EQ(read_run(run_ / "").name, "run");
+  EXPECT_EQ(read_run(run_ / ".").name, "run");
+  EXPECT_EQ(read_run(run_).path, run_);
+  const RunRecord alone = read_run(run_ / "metrics.jsonl");
+  EXPECT_EQ(alone.path, run_ / "metrics.jsonl");
+  EXPECT_THAT(alone.missing, ElementsAre("The last line of the metrics is not whole."));
+}
+
+TEST_F(RunRecordTest, TheEnvironmentIsAListOfFactsWithTheirPaths) {
+  put("environment.json",
+      R"({"command_line": ["lockstep", "train", 7], "working_directory": "/w", "host": "h",)"
+      R"( "libraries": {"zlib": "1.2", "deep": {"x": 0.1}}, "cores": [0, 1], "none": []})");
+  const RunRecord record = read();
+  EXPECT_THAT(record.command_line, ElementsAre("lockstep", "train", "7"));
+  EXPECT_EQ(record.working_directory, "/w");
+  using testing::Pair;
+  EXPECT_THAT(
+      record.environment,
+      ElementsAre(Pair("working_directory", "/w"), Pair("host", "h"), Pair("libraries.zlib", "1.2"),
+                  Pair("libraries.deep.x", "0.1"), Pair("cores", "0 1"), Pair("none", "")));
+  put("environment.json", R"({"command_line": "lockstep"})");
+  EXPECT_THAT(read().command_line, IsEmpty());
+}
+
+TEST_F(RunRecordTest, GoodputHasItsNumbersAndHowTheRunEnded) {
+  put("metrics.jsonl", "");
+  EXPECT_EQ(read().ended, "");
+  put("goodput.json", R"({"wall_s": 2.5, "starts": 3, "ended": "finished", "note": "x"})");
+  const RunRecord record = read();
+  EXPECT_THAT(record.goodput,
+              ElementsAre(testing::Pair("starts", 3.0), testing::Pair("wall_s", 2.5)));
+  EXPECT_EQ(record.ended, "finished");
+}
+
+TEST_F(RunRecordTest, OriginsAreTakenFromTheAnnotatedConfig) {
+  put("config.txtpb", "name: \"a\"\nseed: 1\n");
+  put("config_origins.txtpb", "name: \"a\"  # x.txtpb:1:1\nseed: 2  # default\n");
+  const RunRecord record = read();
+  ASSERT_EQ(record.config.size(), 2u);
+  EXPECT_EQ(record.config[0].origin, "x.txtpb:1:1");
+  EXPECT_EQ(record.config[1].origin, "");
+  EXPECT_THAT(record.missing,
+              ElementsAre("metrics.jsonl is not there.", "environment.json is not there."));
+}
+
+TEST_F(RunRecordTest, AFailureTellsCauseHostAndWhereTheRunWentOn) {
+  put("metrics.jsonl", "");
+  put("restarts.jsonl",
+      "{\"cause\":\"killed\",\"host\":\"h1\",\"step_lost\":4,\"resumed_from\":3}\n"
+      "[]\n{\"cause\":\"lost\"}\n{\"step_lost\":\"x\"}\n");
+  const RunRecord record = read();
+  EXPECT_THAT(events(record), ElementsAre("0 failure", "0 failure", "4 failure"));
+  EXPECT_EQ(record.events[0].text, "lost");
+  EXPECT_EQ(record.events[1].text, "");
+  EXPECT_EQ(record.events[2].text, "killed on h1, went on from 3");
+}
+
+TEST_F(RunRecordTest, SamplesAreThinnedBySteps) {
+  put("config.txtpb", "");
+  std::string text;
+  for (int step = 1; step <= 11; ++step)
+    text += fmt::format("{{\"step\":{},\"text\":\"ab\"}}\n", step);
+  put("samples.jsonl", text);
+  const auto steps = [&](const RunRecordOptions& options) {
+    const RunRecord record = read(options);
+    std::vector<int64_t> found;
+    for (const RunSample& each : record.samples) found.push_back(each.step);
+    EXPECT_EQ(record.samples_left_out, 11 - std::ssize(found));
+    return found;
+  };
+  RunRecordOptions options;
+  options.samples = 11;
+  EXPECT_EQ(steps(options).size(), 11u);
+  options.samples = 10;
+  EXPECT_THAT(steps(options), ElementsAre(1, 3, 5, 7, 9, 11));
+  options.samples = 4;
+  EXPECT_THAT(steps(options), ElementsAre(1, 5, 9, 11));
+  options.samples = 100;
+  options.sample_bytes = 22;
+  EXPECT_EQ(steps(options).size(), 11u);
+  options.sample_bytes = 21;
+  EXPECT_THAT(steps(options), ElementsAre(1, 3, 5, 7, 9, 11));
+}
+
+TEST_F(RunRecordTest, ASampleOf64KibibytesIsWhole) {
+  put("config.txtpb", "");
+  constexpr size_t kMost = size_t{1} << 16;
+  for (const size_t size : {kMost, kMost + 3}) {
+    put("samples.jsonl", "{\"step\":1,\"text\":\"" + std::string(size, 'a') + "\"}\n");
+    EXPECT_EQ(read().samples[0].text,
+              std::string(kMost, 'a') + (size == kMost ? "" : " ... 3 bytes more"));
+  }
+}
+
+TEST_F(RunRecordTest, CommunicationHasFactsBucketsAndAPicture) {
+  put("metrics.jsonl", "");
+  put("overlap.json",
+      R"({"step_ms": 12.5, "ranks": 2, "buckets": [{"first": "b", "last": "a", "bytes": 64,)"
+      R"( "ready_ms": 1, "launched_ms": 2, "done_ms": 3, "exposed_ms": 0.5, "cause": "late"},)"
+      R"( {"first": "c"}, 7]})");
+  put("overlap.svg", "<svg/>");
+  const RecordedOverlap overlap = read().overlap;
+  EXPECT_THAT(overlap.facts,
+              ElementsAre(testing::Pair("step_ms", "12.5"), testing::Pair("ranks", "2")));
+  EXPECT_EQ(overlap.picture, "<svg/>");
+  EXPECT_THAT(overlap.buckets,
+              ElementsAre(ElementsAre("1", "b to a", "64", "1", "2", "3", "0.5", "late"),
+                          ElementsAre("2", "c to -", "-", "-", "-", "-", "-", "-"),
+                          ElementsAre("3", "- to -", "-", "-", "-", "-", "-", "-")));
 }
 
 }  // namespace

@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "core/base/error.h"
 #include "tests/core/base/temporary_directory.h"
+#include "train/report/run_directory.h"
+#include "train/report/run_lock.h"
 
 namespace lockstep::train {
 namespace {
@@ -176,6 +180,86 @@ TEST_F(RunWatchTest, NumbersThatNoRunHasFitIntoTheirLines) {
       "{\"step\":2,\"loss\":-1e308,\"step_ms\":-5}\n");
   std::istringstream lines(look());
   for (std::string line; std::getline(lines, line);) EXPECT_LT(line.size(), 300u) << line;
+}
+
+TEST_F(RunWatchTest, SaysWhereTheRunStandsInOneLine) {
+  const auto first_line = [&] {
+    const std::string text = look();
+    return text.substr(0, text.find('\n'));
+  };
+  put("metrics.jsonl", "{\"step\":1500,\"loss\":3,\"step_ms\":250}\n");
+  EXPECT_EQ(first_line(), "run: step 1,500, nobody on this machine trains it now");
+  put("config.txtpb", "train {\n  batch_size: 7\n  steps: 2000\n}\n");
+  EXPECT_EQ(first_line(), "run: step 1,500/2,000 (75.0 %), nobody on this machine trains it now");
+  put("model.safetensors", "");
+  EXPECT_FALSE(watch_.finished()) << "not all steps are done";
+  const RunLock lock(RunDirectory::open(run_));
+  EXPECT_EQ(first_line(),
+            "run: step 1,500/2,000 (75.0 %), training, 2:05 left at the last step's speed");
+  append("{\"step\":2000,\"loss\":3,\"step_ms\":250}\n");
+  EXPECT_EQ(first_line(), "run: step 2,000/2,000 (100.0 %), finished");
+  std::filesystem::remove(run_ / "model.safetensors");
+  EXPECT_EQ(first_line(), "run: step 2,000/2,000 (100.0 %), training");
+}
+
+TEST_F(RunWatchTest, ARunWithoutATotalOfStepsIsNeverFinished) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3}\n");
+  put("model.safetensors", "");
+  look();
+  EXPECT_FALSE(watch_.finished());
+}
+
+TEST_F(RunWatchTest, ShowsTheLastValueAndTheRangeOfEachCurve) {
+  put("metrics.jsonl",
+      "{\"step\":1,\"lr\":3,\"exposed_comm_ms\":1}\n{\"step\":2,\"lr\":1}\n"
+      "{\"step\":3,\"lr\":2}\n");
+  EXPECT_EQ(look(),
+            "run: step 3, nobody on this machine trains it now\n"
+            "Learning rate                                  2   from 1 to 3\n"
+            "Waiting, exposed communication              1 ms   from 1 ms to 1 ms\n");
+}
+
+TEST_F(RunWatchTest, ShowsHowTheLastStartEndedAndCountsFailuresAlone) {
+  put("starts.jsonl",
+      "{\"start\":\"a\",\"ranks\":2,\"at_ns\":5}\n"
+      "{\"start\":\"a\",\"how\":\"stopped\",\"at_ns\":6}\n");
+  put("metrics.jsonl",
+      "{\"step\":1,\"starts\":1,\"restarts\":0,\"checkpoint_s\":0}\n"
+      "{\"step\":2,\"starts\":2,\"restarts\":0}\n"
+      "{\"step\":3,\"starts\":2,\"restarts\":0,\"checkpoint_s\":1}\n");
+  EXPECT_THAT(look(), testing::EndsWith("ranks  2, stopped\n"));
+  append(
+      "{\"rollback_to\":1}\n{\"step\":2,\"skipped\":true,\"non_finite\":\"h.0\"}\n"
+      "{\"step\":3,\"starts\":3,\"restarts\":1}\n"
+      "{\"step\":4,\"starts\":3,\"restarts\":1,\"checkpoint_s\":2}\n");
+  EXPECT_THAT(look(),
+              testing::EndsWith("events  restarts, rollbacks and steps left out: 3; the last: "
+                                "restart after step 2, start 3 of the run, from the checkpoint "
+                                "of this step\n"));
+}
+
+TEST_F(RunWatchTest, AFileThatGoesAwayIsReadFromItsBeginningLater) {
+  put("metrics.jsonl", "{\"step\":5,\"loss\":9}\n");
+  look();
+  std::filesystem::remove(run_ / "metrics.jsonl");
+  EXPECT_THAT(look(), HasSubstr("waiting for a run in " + run_.string()));
+  put("metrics.jsonl", "{\"step\":1,\"loss\":4}\n");
+  EXPECT_THAT(look(), HasSubstr("from 4 nats to 4 nats"));
+}
+
+TEST_F(RunWatchTest, TheCurveFillsTheLinesThatAreLeft) {
+  put("metrics.jsonl", "{\"step\":1,\"loss\":3,\"val_loss\":2}\n{\"step\":2,\"loss\":1}\n");
+  watch_.look();
+  const auto lines = [&](int room) {
+    const std::string text = watch_.text({.columns = 60}, room);
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  // The line of state, 4 to 16 rows with 2 lines of axes and one for each curve, and two numbers.
+  const int others = 1 + 2 + 2 + 2;
+  for (const int room : {others + 4, others + 5, others + 16}) EXPECT_EQ(lines(room), room);
+  EXPECT_EQ(lines(others + 17), others + 16);
+  EXPECT_EQ(lines(3), 3);
+  EXPECT_EQ(lines(0), 0);
 }
 
 }  // namespace

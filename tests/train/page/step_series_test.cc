@@ -78,5 +78,40 @@ TEST(StepSeries, ValuesThatAreNotFiniteAreCountedAndLeftOut) {
   EXPECT_EQ(series.not_finite(), 2);
 }
 
+TEST(StepSeries, NeighboursShareABucketOnceThereAreTooMany) {
+  StepSeries series(8);  // 4 buckets
+  for (int64_t step = 1; step <= 5; ++step) series.add(step, static_cast<double>(step % 2));
+  EXPECT_THAT(series.points(),
+              ElementsAre(Point{1, 1}, Point{2, 0}, Point{3, 1}, Point{4, 0}, Point{5, 1}));
+  for (int64_t step = 6; step <= 9; ++step) series.add(step, static_cast<double>(step));
+  EXPECT_THAT(series.points(),
+              ElementsAre(Point{1, 1}, Point{2, 0}, Point{5, 1}, Point{8, 8}, Point{9, 9}));
+  EXPECT_EQ(series.count(), 9);
+}
+
+TEST(StepSeries, OfEqualExtremesTheEarliestIsTold) {
+  StepSeries series;
+  for (const double value : {2.0, 1.0, 3.0, 1.0, 3.0, 2.0}) {
+    series.add(series.empty() ? 1 : series.last().step + 1, value);
+  }
+  EXPECT_EQ(series.smallest(), (Point{2, 1}));
+  EXPECT_EQ(series.largest(), (Point{3, 3}));
+}
+
+TEST(StepSeries, OfABucketWhatIsKnownBeforeTheDroppedStepsStays) {
+  StepSeries rising(4), falling(4);
+  for (int64_t step = 1; step <= 8; ++step) {
+    rising.add(step, static_cast<double>(step));
+    falling.add(step, static_cast<double>(-step));
+  }
+  rising.drop_after(7);  // of 5 to 8 only the ends are known
+  EXPECT_THAT(rising.points(), ElementsAre(Point{1, 1}, Point{4, 4}, Point{5, 5}));
+  EXPECT_EQ(rising.last(), (Point{5, 5}));
+  falling.drop_after(7);
+  EXPECT_THAT(falling.points(), ElementsAre(Point{1, -1}, Point{4, -4}, Point{5, -5}));
+  falling.drop_after(5);
+  EXPECT_EQ(falling.last(), (Point{5, -5})) << "nothing is after that step";
+}
+
 }  // namespace
 }  // namespace lockstep::train
