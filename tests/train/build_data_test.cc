@@ -1,9 +1,14 @@
 #include "train/build_data.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <map>
+
+#include <filesystem>
+#include <numeric>
+#include <set>
 
 #include "configs/load.h"
 #include "configs/run.pb.h"
@@ -246,6 +251,67 @@ TEST_F(BuildDataTest, ChoicesWithoutTheirFilesAreRefused) {
   EXPECT_TRUE(says(config_error("shards { train: '' }"), "data.shards.train is empty"));
   EXPECT_TRUE(says(config_error(text("tokenizer { bpe { vocab: 'v' } }")),
                    "data.text.tokenizer.bpe.merges is empty"));
+}
+
+TEST_F(BuildDataTest, BpeIsTrainedOnTheTextAndKept) {
+  const auto trained = [&](int vocabulary) {
+    return build(text(fmt::format("tokenizer {{ bpe {{ vocab_size: {} }} }}", vocabulary)))
+        ->tokenizer();
+  };
+  const auto entries = [&] {
+    std::set<std::string> names;
+    for (const auto& each : std::filesystem::recursive_directory_iterator(folder_ / "cache")) {
+      if (each.is_regular_file()) names.insert(each.path().filename().string());
+    }
+    return names;
+  };
+  const auto first = trained(260);
+  EXPECT_EQ(first->name(), "bpe");
+  EXPECT_LE(first->vocabulary(), 260);
+  EXPECT_GT(first->vocabulary(), 256) << "there are merges";
+  const std::string line = "the cat and the dog. ";
+  EXPECT_LT(encode(*first, line).size(), line.size());
+  EXPECT_EQ(decode(*first, encode(*first, line)), line);
+  const std::set<std::string> before = entries();
+  const auto again = trained(260);
+  EXPECT_EQ(again->identity(), first->identity());
+  EXPECT_EQ(encode(*again, line), encode(*first, line));
+  EXPECT_EQ(entries(), before) << "nothing was trained again";
+  EXPECT_NE(trained(258)->identity(), first->identity()) << "the size is a part of the key";
+  put_file(folder_ / "text.txt", std::string(500, 'z'));
+  EXPECT_NE(trained(260)->identity(), first->identity()) << "so is the text";
+}
+
+TEST_F(BuildDataTest, TokenizersAreNotTrainedOnWhatIsNoText) {
+  put_file(folder_ / "text.txt", std::string(100, '\xff'));
+  for (const char* kind : {"bpe", "sentencepiece"}) {
+    EXPECT_TRUE(says(message_of<DataError>([&] {
+                       build(text(fmt::format("tokenizer {{ {} {{ vocab_size: 300 }} }}", kind)));
+                     }),
+                     "text.txt"))
+        << kind;
+  }
+}
+
+TEST_F(BuildDataTest, AModelWithAsManyTokensAsTheTokenizerIsEnough) {
+  EXPECT_NE(build(text("tokenizer { " + bpe() + " }"), 263), nullptr);
+  EXPECT_TRUE(says(
+      message_of<ConfigError>(
+          [&] { build("shards { train: " + quoted("train_1.bin") + " " + bpe() + " }", 262); }),
+      "[data] the bpe tokenizer has 263 tokens: expected a model with vocab_size 263 or more, got "
+      "262. Set vocab_size of the model."));
+}
+
+TEST_F(BuildDataTest, TheTailOfShardsBeginsWithTheTokenBeforeIt) {
+  std::vector<uint32_t> tokens(20);
+  std::iota(tokens.begin(), tokens.end(), 1);
+  write_shard(folder_ / "count.bin", ShardFormat::kLlmc, TokenArray::copy_of(tokens));
+  const auto source = build("shards { train: " + quoted("count.bin") + " held_out_tokens: 4 }");
+  EXPECT_EQ(dynamic_cast<const TokenData&>(*source).training_tokens(), 16);
+  std::vector<int64_t> inputs(4), targets(4);
+  EXPECT_EQ(fill_validation(*source, 0, 4, inputs, targets), 4);
+  EXPECT_EQ(inputs, (std::vector<int64_t>{16, 17, 18, 19}));
+  EXPECT_EQ(targets, (std::vector<int64_t>{17, 18, 19, 20}));
 }
 
 }  // namespace

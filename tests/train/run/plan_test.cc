@@ -359,5 +359,32 @@ TEST(Plan, OffloadTakesStateFromTheDevice) {
   }
 }
 
+TEST(Plan, CountsWhatEveryMicroBatchSendsAndHolds) {
+  const TemporaryDirectory folder;
+  const auto planned = [&](int micro_batches, const std::string& more) {
+    return plan_run(tiny_run(folder, fmt::format("train {{ batch_size: {} micro_batch_size: 2 ",
+                                                 4 * micro_batches) +
+                                         more),
+                    2);
+  };
+  const std::string sharded = "} parallel { strategy: FULL_SHARD } ";
+  const RunPlan one = planned(1, sharded), two = planned(2, sharded), eight = planned(8, sharded);
+  EXPECT_EQ(one.micro_batches, 1);
+  EXPECT_EQ(eight.micro_batches, 8);
+  EXPECT_GT(one.communication.all_gather, 0);
+  EXPECT_EQ(two.communication.all_gather, 2 * one.communication.all_gather);
+  EXPECT_EQ(eight.communication.all_gather, 8 * one.communication.all_gather);
+  EXPECT_EQ(planned(3, sharded).communication.all_gather, 3 * one.communication.all_gather);
+  EXPECT_EQ(eight.peak_bytes, two.peak_bytes) << "later micro-batches do what the second does";
+  EXPECT_GE(two.peak_bytes, one.peak_bytes);
+  const std::string offloaded =
+      "offload_activations: true } device: \"host:0\" "
+      "model { gpt2 { width: 64 context_length: 64 } }";
+  const int64_t host = planned(1, offloaded).host_bytes;
+  EXPECT_GT(host, 0);
+  EXPECT_EQ(planned(2, offloaded).host_bytes, host) << "those of one micro-batch at a time";
+  EXPECT_EQ(planned(8, offloaded).host_bytes, host);
+}
+
 }  // namespace
 }  // namespace lockstep::train
