@@ -1,9 +1,13 @@
 #include "train/report/health.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "tests/core/base/temporary_directory.h"
 
@@ -133,6 +137,93 @@ TEST_F(HealthTest, LibrariesAreNamedWithTheirVersions) {
       "7f0a-7f0b rw-p 00000000 00:00 0 [heap]\n");
   EXPECT_EQ(loaded_libraries(root_.path()),
             (std::map<std::string, std::string>{{"foo-bar", "1.2"}, {"protobuf", "32.0.12"}}));
+}
+
+TEST_F(HealthTest, LimitsCountFromTheirBoundaries) {
+  const auto health = [&](const std::string& subject, const std::string& files,
+                          const std::string& stack, const std::string& size) {
+    limits(files, stack, size);
+    return check(subject).health;
+  };
+  EXPECT_EQ(health("open files", "1024", "8388608", "unlimited"), Health::kOk);
+  EXPECT_EQ(health("open files", "1023", "8388608", "unlimited"), Health::kWarn);
+  EXPECT_EQ(health("open files", "32", "8388608", "unlimited"), Health::kWarn);
+  EXPECT_EQ(health("open files", "31", "8388608", "unlimited"), Health::kFail);
+  EXPECT_EQ(check("open files").advice, "Data shards and ranks need many: ulimit -n 4096.");
+  EXPECT_EQ(health("stack", "1024", "1048576", "unlimited"), Health::kOk);
+  EXPECT_EQ(health("stack", "1024", "1048575", "unlimited"), Health::kWarn);
+  EXPECT_EQ(health("stack", "1024", "131072", "unlimited"), Health::kWarn);
+  EXPECT_EQ(health("stack", "1024", "131071", "unlimited"), Health::kFail);
+  EXPECT_EQ(health("file size", "1024", "8388608", "1048576"), Health::kWarn);
+  EXPECT_EQ(health("file size", "1024", "8388608", "1048575"), Health::kFail);
+  EXPECT_EQ(check("file size").found, "1.0 MiB");
+}
+
+TEST_F(HealthTest, MemoryCountsFromItsBoundaries) {
+  const auto health = [&](int64_t kibibytes) {
+    put("proc/meminfo", fmt::format("MemTotal: {} kB\n", kibibytes));
+    return check("memory").health;
+  };
+  EXPECT_EQ(health(1 << 20), Health::kOk);
+  EXPECT_EQ(check("memory").advice, "");
+  EXPECT_EQ(health((1 << 20) - 1), Health::kWarn);
+  EXPECT_EQ(check("memory").advice, "Only small models fit.");
+  EXPECT_EQ(health(64 << 10), Health::kWarn);
+  EXPECT_EQ(health((64 << 10) - 1), Health::kFail);
+  EXPECT_EQ(check("memory").advice, "Too little for any model. Raise the control group's limit.");
+}
+
+TEST_F(HealthTest, ThreadsMayBeAsManyAsCores) {
+  EXPECT_EQ(check("cores").health, Health::kOk);
+  EXPECT_TRUE(check("cores").found.ends_with(" allowed, 1 kernel thread"));
+  options_.threads = 2;
+  EXPECT_TRUE(check("cores").found.ends_with(" allowed, 2 kernel threads"));
+  const int allowed = std::stoi(check("cores").found);
+  options_.threads = allowed;
+  EXPECT_EQ(check("cores").health, Health::kOk);
+  options_.threads = allowed + 1;
+  EXPECT_EQ(check("cores").health, Health::kWarn);
+  EXPECT_EQ(check("cores").advice,
+            fmt::format("More threads than cores wait for each other: set threads: {}.", allowed));
+}
+
+TEST_F(HealthTest, EachFeatureOfTheBaselineIsNeeded) {
+  for (const std::string lacking : {"avx2", "fma", "bmi2", "f16c"}) {
+    std::string flags = "flags : sse4_2";
+    for (const std::string each : {"avx2", "fma", "bmi2", "f16c"}) {
+      if (each != lacking) flags += " " + each;
+    }
+    put("proc/cpuinfo", flags + "\n");
+    EXPECT_EQ(check("processor").health, Health::kFail) << lacking;
+    EXPECT_EQ(
+        check("processor").advice,
+        fmt::format("It lacks {}, which this build uses. Use an x86-64-v3 processor.", lacking));
+  }
+  put("proc/cpuinfo", "");
+  EXPECT_EQ(check("processor").health, Health::kOk) << "nothing is known of it";
+}
+
+TEST_F(HealthTest, WhatTheSystemDoesNotTellIsLeftOut) {
+  const auto subjects = [&] {
+    std::vector<std::string> found;
+    for (const Check& each : examine_machine(options_)) found.push_back(each.subject);
+    return fmt::format("{}", fmt::join(found, ", "));
+  };
+  EXPECT_EQ(subjects(),
+            "system, processor, cores, memory, open files, stack, locked memory, file size, run "
+            "folder, /dev/shm, huge pages");
+  put("etc/os-release", "");
+  put("proc/self/limits", "Max stack size 1 2 bytes\n");
+  put("sys/kernel/mm/transparent_hugepage/enabled", "always madvise\n");
+  EXPECT_EQ(subjects(), "processor, cores, memory, stack, run folder, /dev/shm");
+}
+
+TEST_F(HealthTest, ALibraryWithoutAVersionIsNotNamed) {
+  put("proc/self/maps",
+      "1 /l/libx.so\n2 /l/liby-.so\n3 /l/libz-a.so\n4 /l/w.so.1\n5 /l/libv.so.\n"
+      "6 /l/libu.txt\n7 /l/libt.so.2\n8 /l/libs-9.so\n9 /l/libm.so.6\n");
+  EXPECT_EQ(loaded_libraries(root_.path()),
+            (std::map<std::string, std::string>{{"s", "9"}, {"t", "2"}}));
 }
 
 }  // namespace

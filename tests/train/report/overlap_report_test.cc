@@ -116,6 +116,48 @@ TEST(OverlapReport, ABucketThatIsReadyLaterOnAnotherRankHasThatRankNamed) {
   EXPECT_EQ(cause_texts(report)[0], "hidden");
 }
 
+TEST(OverlapReport, ABucketWhoseTransferWasNotSeenIsLateIfItWasReadyAfterBackward) {
+  OverlapReport report = report_of_two(0);
+  report.alone = {std::nullopt, std::nullopt};
+  report.all_ready[1] = 1.0625;
+  EXPECT_EQ(report.causes()[1], dist::Exposure::kSlowRank);
+  report.step.ready[1] = 1.0625;
+  EXPECT_EQ(report.causes()[1], dist::Exposure::kLateBucket);
+}
+
+TEST(OverlapReport, AGatherIsWaitedForFromFiftyMicrosecondsOn) {
+  OverlapReport report;
+  const auto cause = [&](double wait, double late) {
+    report.step.gather_wait = {wait};
+    report.step.gather_late = {late};
+    return std::string(cause_of_gather(report, 0));
+  };
+  EXPECT_EQ(cause(49e-6, 49e-6), "hidden");
+  EXPECT_EQ(cause(50e-6, 0), "slow link");
+  EXPECT_EQ(cause(0.5, 0.25), "slow link");
+  EXPECT_EQ(cause(0.5, 0.26), "begun when it was needed");
+}
+
+TEST(OverlapReport, OnTheTimelineATransferBeginsWhenTheLinkIsFreeAndAllHaveTheBucket) {
+  OverlapReport report = report_of_two(0);
+  const auto begins = [&] {
+    std::vector<double> found;
+    for (const OverlapTimeline::Bucket& each : overlap_timeline(report).buckets) {
+      found.push_back(each.begin);
+    }
+    return found;
+  };
+  EXPECT_THAT(begins(), ElementsAre(250, 750));
+  report.step.done = {1, 1.25};
+  EXPECT_THAT(begins(), ElementsAre(250, 1000));
+  report.all_ready = {0.5, 1.125};
+  EXPECT_THAT(begins(), ElementsAre(500, 1125));
+  report.step.launched = {0.625, 0.75};
+  report.all_ready[1] = 2;
+  EXPECT_THAT(begins(), ElementsAre(625, 1250)) << "no later than it ends";
+  EXPECT_EQ(overlap_timeline(report).buckets[0].first, "") << "not known";
+}
+
 TEST(OverlapReport, ExposedTimesAddUpToTheStepsWhateverWasMeasured) {
   OverlapReport report = report_of_two(0);
   const auto sum = [&] {
