@@ -62,9 +62,11 @@ std::vector<Told> gather(dist::ProcessGroup& group, bool computes,
   std::vector<Told> told;
   const std::vector<std::string> texts = dist::all_gather_texts(group, text);
   for (size_t rank = 0; rank < texts.size(); ++rank) {
-    LS_CHECK(!texts[rank].starts_with(kFailed), DeviceError,
-             "[audit] rank {} cannot compute a micro-batch again: {}", rank,
-             texts[rank].substr(kFailed.size()));
+    if (texts[rank].starts_with(kFailed)) {
+      dist::finish_together(group);
+      throw DeviceError(fmt::format("[audit] rank {} cannot compute a micro-batch again: {}", rank,
+                                    texts[rank].substr(kFailed.size())));
+    }
     told.push_back(unpack(texts[rank]));
   }
   return told;
@@ -194,6 +196,7 @@ void require_equal_values(dist::ProcessGroup& group,
   }
   // With as many on both sides none is the usual one.
   const bool undecided = 2 * usual->second.size() <= told.size();
+  dist::finish_together(group);
   throw DeviceError(fmt::format(
       "[audit] weights differ between ranks that have copies of one model: expected the same on "
       "all, "
