@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -95,6 +96,33 @@ TEST(Metrics, AMissingFolderIsReportedWithPathAndReason) {
   const std::string message =
       message_of<DataError>([&] { MetricsWriter writer(folder / "no/metrics.jsonl"); });
   EXPECT_TRUE(says(message, "no/metrics.jsonl: No such file or directory"));
+}
+
+TEST(DropSteps, RemovesTheStepsAfterOneAndWhatFollowsThem) {
+  const TemporaryDirectory folder;
+  const std::string head = "{\"step\":1}\n{\"step\":2,\"loss\":3}\n";
+  const std::string tail = "{\"step\":3}\n{\"note\":1}\n{\"step\":4}\n";
+  const auto left = [&](const std::string& text, int64_t step) {
+    put_file(folder / "m", text);
+    drop_steps_after(folder / "m", step);
+    return file_content(folder / "m");
+  };
+  EXPECT_EQ(left(head + tail, 2), head);
+  EXPECT_EQ(left(head + tail, 1), "{\"step\":1}\n");
+  EXPECT_EQ(left(head + tail, 0), "");
+  EXPECT_EQ(left(head + tail, 4), head + tail);
+  EXPECT_EQ(left(head + tail, 9), head + tail);
+  EXPECT_EQ(left(head + "{\"note\":1}\n", 2), head + "{\"note\":1}\n") << "after no such step";
+  EXPECT_EQ(left(head + "{\"note\":1}\n{\"step\":3}\n", 2), head + "{\"note\":1}\n");
+  EXPECT_EQ(left("{\"note\":1}\nno json\n{\"step\":x}\n", 0),
+            "{\"note\":1}\nno json\n{\"step\":x}\n")
+      << "lines that tell no step stay";
+  EXPECT_EQ(left("{\"step\":7}\n{\"step\":3}\n{\"step\":9}\n", 3), "{\"step\":7}\n{\"step\":3}\n")
+      << "a step that was made again ends the search";
+  EXPECT_EQ(left("{\"step\":12}", 2), "");
+  EXPECT_EQ(left("", 2), "");
+  drop_steps_after(folder / "none", 2);
+  EXPECT_FALSE(std::filesystem::exists(folder / "none"));
 }
 
 }  // namespace

@@ -1,11 +1,16 @@
 #include "train/report/run_memory.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/core/memory/unpickle.h"
 #include "tests/train/tiny_run.h"
@@ -114,6 +119,68 @@ TEST_F(RunMemoryTest, APlannedRunHasTheSameLosses) {
   };
   EXPECT_EQ(losses(plain), losses(planned));
   EXPECT_EQ(losses(plain).size(), 4u);
+}
+
+/// What a backend's own allocator offers a run: nothing to configure.
+class BackendMemory final : public Allocator {
+ public:
+  Block allocate(size_t, const Stream&) override { return {nullptr, 0, nullptr, this}; }
+  void free(const Block&) noexcept override {}
+  void record_stream(const Block&, const Stream&) override {}
+  MemoryStats stats() const override { return {}; }
+  void reset_peak() override {}
+};
+
+TEST_F(RunMemoryTest, OptionsAreRefusedWhereTheBackendBringsItsAllocator) {
+  static BackendMemory& memory = *new BackendMemory;
+  Allocator* const before = set_allocator(DeviceType::kPrivate1, &memory);
+  const Device device(DeviceType::kPrivate1, 0);
+  const RunDirectory directory =
+      RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kRefuse);
+  const auto with = [&](const std::string& options) {
+    const config::RunConfig config = tiny_run(folder_, options);
+    RunMemory run(config.memory(), device, directory);
+    EXPECT_FALSE(run.wants_whole_steps());
+    run.begin_step(1);
+    run.end_step(1);
+  };
+  with("");
+  for (const char* options : {"memory { reserve_ratio: 2.5 }", "memory { planned: true }",
+                              "memory { snapshot_step: 1 }"}) {
+    EXPECT_EQ(message_of<ConfigError>([&] { with(options); }),
+              fmt::format("[memory] these options are of the caching allocator, but the backend of "
+                          "{} brings an allocator of its own. Leave them out.",
+                          to_string(device)))
+        << options;
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory.memory()));
+  set_allocator(DeviceType::kPrivate1, before);
+}
+
+TEST_F(RunMemoryTest, WholeStepsAreWantedUntilTheRecordIsWritten) {
+  const config::RunConfig config = tiny_run(folder_, "memory { snapshot_step: 2 }");
+  RunMemory memory(config.memory(), kCPU,
+                   RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kRefuse));
+  memory.begin_step(1);
+  memory.end_step(1);
+  EXPECT_TRUE(memory.wants_whole_steps());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/memory.json"));
+  memory.begin_step(2);
+  memory.end_step(2);
+  EXPECT_FALSE(memory.wants_whole_steps());
+  for (const char* name : {"memory.json", "memory.txt", "memory.pickle"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / name)) << name;
+  }
+}
+
+TEST_F(RunMemoryTest, AStepBeyondTheRecordedOneEndsTheRecordWithoutAFile) {
+  const config::RunConfig config = tiny_run(folder_, "memory { snapshot_step: 2 }");
+  RunMemory memory(config.memory(), kCPU,
+                   RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kRefuse));
+  memory.begin_step(3);
+  memory.end_step(3);
+  EXPECT_FALSE(memory.wants_whole_steps());
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/memory.json"));
 }
 
 }  // namespace
