@@ -1,8 +1,13 @@
 #include "train/report/machine.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "tests/core/base/temporary_directory.h"
 
@@ -70,6 +75,28 @@ TEST_F(MachineTest, AThreadsWaitForACoreIsInSeconds) {
   EXPECT_EQ(core_wait_seconds(root()), 0.25);
   put("proc/thread-self/schedstat", "no numbers\n");
   EXPECT_FALSE(core_wait_seconds(root()));
+}
+
+TEST_F(MachineTest, EveryFeatureThatKernelsMayUseIsNamed) {
+  const std::vector<std::string> all = {"sse4_2",   "avx",      "f16c",        "fma",
+                                        "avx2",     "bmi2",     "avx512f",     "avx512bw",
+                                        "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16",
+                                        "avx_vnni", "amx_tile", "avx512_fp16", "amx_bf16"};
+  put("proc/cpuinfo", fmt::format("flags : fpu {} sse5\n", fmt::join(all, " mmx ")));
+  EXPECT_EQ(isa_features(root()), all);
+}
+
+TEST_F(MachineTest, MemoryIsLimitedByWhatIsBelowTheMachines) {
+  put("proc/meminfo", "MemTotal:       1 kB\n");
+  put("proc/self/cgroup", "0::/one\n");
+  for (const auto& [limit, allowed] : {std::pair("1023", 1023u),
+                                       {"1024", 1024u},
+                                       {"1025", 1024u},
+                                       {"-1", 1024u},
+                                       {"many", 1024u}}) {
+    put("sys/fs/cgroup/one/memory.max", limit);
+    EXPECT_EQ(memory_allowed(root()), allowed) << limit;
+  }
 }
 
 }  // namespace

@@ -1,9 +1,15 @@
 #include "train/report/run_lock.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <filesystem>
+#include <string>
 
+#include "core/base/error.h"
 #include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
@@ -34,6 +40,41 @@ TEST(RunLock, IsHeldAlsoWhereItsFileWasRemoved) {
     EXPECT_TRUE(RunLock::holder(directory)->find("was removed") != std::string::npos);
   }
   EXPECT_EQ(RunLock::holder(directory), std::nullopt);
+}
+
+TEST(RunLock, SaysWhoHoldsIt) {
+  const TemporaryDirectory folder;
+  const RunDirectory directory =
+      RunDirectory::create_at(folder / "run", RunDirectory::Existing::kRefuse);
+  std::array<char, 256> host{};
+  ASSERT_EQ(::gethostname(host.data(), host.size() - 1), 0);
+  const std::string owner = fmt::format("host {}, pid {}", host.data(), ::getpid());
+  const RunLock lock(directory);
+  EXPECT_EQ(RunLock::holder(directory), owner);
+  EXPECT_EQ(message_of<ConfigError>([&] { const RunLock second(directory); }),
+            fmt::format("[run directory] {}: a run is there already ({}). Wait for it, stop it, or "
+                        "name another folder.",
+                        directory.path().string(), owner));
+  std::filesystem::remove(directory.lock());
+  EXPECT_TRUE(says(message_of<ConfigError>([&] { const RunLock second(directory); }),
+                   "(which one is not known: its run.lock was removed)"));
+}
+
+TEST(RunLock, OfARunThatChangesNoFileLeavesItsOwnAsItWas) {
+  const TemporaryDirectory folder;
+  const RunDirectory directory =
+      RunDirectory::create_at(folder / "run", RunDirectory::Existing::kRefuse);
+  put_file(directory.lock(), "host old, pid 1");
+  const auto time = std::filesystem::file_time_type() + std::chrono::hours(24);
+  std::filesystem::last_write_time(directory.lock(), time);
+  {
+    RunLock lock(directory);
+    EXPECT_NE(file_content(directory.lock()), "host old, pid 1");
+    lock.leave_no_trace();
+    EXPECT_TRUE(RunLock::holder(directory)) << "it is held all the same";
+  }
+  EXPECT_EQ(file_content(directory.lock()), "host old, pid 1");
+  EXPECT_EQ(std::filesystem::last_write_time(directory.lock()), time);
 }
 
 }  // namespace

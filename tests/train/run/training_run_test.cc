@@ -175,6 +175,10 @@ TEST_F(TrainingRunTest, WeightsToStartFromAreNotNeededToGoOn) {
     TrainingRun(config, directory("second"), "{}").run({.terminal = terminal_});
   };
   second(2);
+  const auto first_loss = [&](const char* name) {
+    return read_metrics(folder_ / name / "metrics.jsonl").front().loss;
+  };
+  EXPECT_NE(first_loss("second"), first_loss("first")) << "it begins with the weights of the first";
   std::filesystem::remove(weights);
   EXPECT_NO_THROW(second(4));
 }
