@@ -71,14 +71,15 @@ std::string describe(const LinkCost& link) {
   std::string text;
   if (link.per_byte > kLeastPerByte) {
     const double rate = 1 / link.per_byte;
-    text = rate >= 1e9 ? fmt::format("{:.3g} GB/s", rate * 1e-9)
-                       : fmt::format("{:.3g} MB/s", rate * 1e-6);
+    // What rounds to 1,000 of a unit is told in the next one.
+    text = rate >= 999.5e6 ? fmt::format("{:.3g} GB/s", rate * 1e-9)
+                           : fmt::format("{:.3g} MB/s", rate * 1e-6);
   }
   const double seconds = link.latency + link.per_operation;
   if (seconds <= 0) return text;
   if (!text.empty()) text += " and ";
-  text += seconds < 1e-3 ? fmt::format("{:.3g} µs", seconds * 1e6)
-                         : fmt::format("{:.3g} ms", seconds * 1e3);
+  text += seconds < 999.5e-6 ? fmt::format("{:.3g} µs", seconds * 1e6)
+                             : fmt::format("{:.3g} ms", seconds * 1e3);
   return text + " an operation";
 }
 

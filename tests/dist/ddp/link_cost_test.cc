@@ -79,5 +79,37 @@ TEST(MeasureLink, SendsNoMoreThanAllowedAndTimesAll) {
   }
 }
 
+TEST(LinkCost, IsDescribedInTheUnitsOfItsSize) {
+  EXPECT_EQ(describe(LinkCost{}), "");
+  EXPECT_EQ(describe(LinkCost{.per_byte = 1e-9}), "1 GB/s");
+  EXPECT_EQ(describe(LinkCost{.per_byte = 1.001e-9}), "999 MB/s");
+  EXPECT_EQ(describe(LinkCost{.per_byte = 2e-12}), "500 GB/s");
+  EXPECT_EQ(describe(LinkCost{.per_byte = 1e-12}), "") << "faster than can be told";
+  EXPECT_EQ(describe(LinkCost{.latency = 3e-5, .per_operation = 1e-5}), "40 µs an operation");
+  EXPECT_EQ(describe(LinkCost{.latency = 1e-3}), "1 ms an operation");
+  EXPECT_EQ(describe(LinkCost{.per_operation = 0.9996e-3}), "1 ms an operation");
+  EXPECT_EQ(describe(LinkCost{.per_operation = 0.999e-3}), "999 µs an operation");
+  EXPECT_EQ(describe(LinkCost{.latency = 4e-5, .per_byte = 8e-11}),
+            "12.5 GB/s and 40 µs an operation");
+}
+
+TEST(LinkCost, TimesThatContradictEachOtherGiveNoNegativeCost) {
+  LinkTimes times{.small_bytes = 100, .large_bytes = 300, .small_count = 2, .large_count = 2};
+  times.one_small = 1;
+  times.small = 0.5;  // two at once take less than one
+  EXPECT_EQ(link_cost(times).latency, 1);
+  EXPECT_EQ(link_cost(times).per_operation, 0);
+  times.small = 1.5;
+  times.large = 2.5;
+  EXPECT_EQ(link_cost(times).latency, 0.5);
+  EXPECT_DOUBLE_EQ(link_cost(times).per_byte, 0.5 / 200);
+  EXPECT_DOUBLE_EQ(link_cost(times).per_operation, 0.25);
+  times.large_bytes = 100;
+  EXPECT_EQ(link_cost(times).per_byte, 0) << "of one size no rate is known";
+  EXPECT_EQ(link_cost(times).per_operation, 0.5);
+  times.small_cpu = 0.25;
+  EXPECT_EQ(link_cost(times).cpu_per_operation, 0.125);
+}
+
 }  // namespace
 }  // namespace lockstep::dist

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace lockstep::dist {
 namespace {
 
@@ -11,6 +13,16 @@ TEST(RankList, RunsAreCutShort) {
   EXPECT_EQ(rank_list({3, 4}), "ranks 3, 4");
   EXPECT_EQ(rank_list({7, 7}), "rank 7");
   EXPECT_EQ(rank_list({}), "no rank");
+}
+
+TEST(RankList, GapsAreShownBetweenRuns) {
+  EXPECT_EQ(rank_list({0, 1, 3, 4, 5, 9}), "ranks 0, 1, 3-5, 9");
+  EXPECT_EQ(rank_list({0, 2}), "ranks 0, 2");
+}
+
+TEST(EveryRank, CountsFromZero) {
+  EXPECT_EQ(every_rank(3), (std::vector<int>{0, 1, 2}));
+  EXPECT_TRUE(every_rank(0).empty());
 }
 
 }  // namespace
