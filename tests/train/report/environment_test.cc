@@ -1,9 +1,12 @@
 #include "train/report/environment.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "tests/core/base/temporary_directory.h"
 
@@ -76,6 +79,36 @@ TEST(GitCommit, IsAbsentWithoutACommit) {
   EXPECT_EQ(git_commit(folder.path()), std::nullopt);
   put(folder / ".git/HEAD", "not a commit\n");
   EXPECT_EQ(git_commit(folder.path()), std::nullopt);
+}
+
+TEST(GitCommit, HasFortyHexadecimalDigitsOrMore) {
+  const TemporaryDirectory folder;
+  const auto found = [&](const std::string& head) {
+    put(folder / ".git/HEAD", head + "\n");
+    return git_commit(folder.path());
+  };
+  EXPECT_EQ(found(std::string(39, 'a')), std::nullopt);
+  EXPECT_EQ(found(std::string(40, 'a')), std::string(40, 'a'));
+  EXPECT_EQ(found(std::string(64, 'b')), std::string(64, 'b'));
+  EXPECT_EQ(found(std::string(39, 'a') + "g"), std::nullopt);
+}
+
+TEST(Environment, NamesTheVersionsOfItsLibraries) {
+  const auto json = nlohmann::json::parse(environment_json(
+      {.command_line = {}, .version = "", .threads = 1, .libraries = {{"zlib", "not the one"}}}));
+  EXPECT_TRUE(json["version"].is_null());
+  EXPECT_FALSE(json.contains("injected_fault"));
+  const std::string parts[] = {std::to_string(FMT_VERSION / 10000),
+                               std::to_string(FMT_VERSION / 100 % 100),
+                               std::to_string(FMT_VERSION % 100)};
+  EXPECT_EQ(json["libraries"]["fmt"], parts[0] + "." + parts[1] + "." + parts[2]);
+  EXPECT_EQ(json["libraries"]["nlohmann_json"],
+            nlohmann::json::meta()["version"]["string"].get<std::string>());
+  EXPECT_EQ(json["libraries"]["zlib"].get<std::string>().find("not"), std::string::npos)
+      << "what is known here goes before what is told";
+  for (const char* name : {"bzip2", "glibc", "liblzma"}) {
+    EXPECT_FALSE(json["libraries"][name].get<std::string>().empty()) << name;
+  }
 }
 
 }  // namespace

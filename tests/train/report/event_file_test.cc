@@ -86,5 +86,29 @@ for tag in sorted(a.Tags()["scalars"]):
             "train/lr 150 1 150 0.000300000014 0.000300000014 0.000300000014\n");
 }
 
+TEST(EventFile, AStartInTheMiddleOfARunTellsReadersToForgetLaterSteps) {
+  EXPECT_EQ(hex(events::session_start(2.0, 7)), "09000000000000004010073a020801");
+  const TemporaryDirectory folder;
+  const auto has_start = [&](int64_t first_step) {
+    const EventFile file(folder.path(), first_step);
+    return says(file_content(file.path()), std::string("\x3a\x02\x08\x01", 4));
+  };
+  EXPECT_FALSE(has_start(1));
+  EXPECT_TRUE(has_start(2));
+}
+
+TEST(EventFile, SeveralNumbersOfAStepAreOneSummary) {
+  const std::array two = {Scalar{"a", 1}, Scalar{"bc", -2}};
+  EXPECT_EQ(hex(events::scalars(0, 1, two)),
+            "09000000000000000010012a15"
+            "0a080a0161150000803f"
+            "0a090a026263"
+            "15000000c0");
+  EXPECT_EQ(hex(events::scalars(0, 127, {})), "090000000000000000107f2a00");
+  EXPECT_EQ(hex(events::scalars(0, 128, {})),
+            "09000000000000000010"
+            "80012a00");
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -82,5 +82,30 @@ TEST(RunDirectory, FoldersThatCannotBeUsedAreReportedWithTheReason) {
                    "cannot be created: "));
 }
 
+TEST(RunDirectory, IsARunsWhereNoCheckpointOrModelHasSuchFiles) {
+  for (const char* file : {"environment.json", "metrics.jsonl", "run.lock"}) {
+    const TemporaryDirectory folder;
+    EXPECT_FALSE(RunDirectory::is_run(folder.path()));
+    put_file(folder / file, "");
+    EXPECT_TRUE(RunDirectory::is_run(folder.path())) << file;
+  }
+  const TemporaryDirectory folder;
+  for (const char* file : {"config.txtpb", "model.safetensors", "config.json"}) {
+    put_file(folder / file, "");
+  }
+  EXPECT_FALSE(RunDirectory::is_run(folder.path()));
+}
+
+TEST(RunDirectory, RefusalsSayWhatIsWrong) {
+  const TemporaryDirectory folder;
+  EXPECT_EQ(message_of<ConfigError>([&] { RunDirectory::create_new("a/b", folder.path()); }),
+            "[run directory] \"a/b\" is no name for a run: expected a name without slashes.");
+  put_file(folder / "file", "");
+  EXPECT_EQ(message_of<ConfigError>([&] { RunDirectory::create_at(folder.path(), kRefuse); }),
+            "[run directory] " + folder.path().string() +
+                " is not empty: a fresh run needs a folder of its own. Name another, or remove "
+                "this one first.");
+}
+
 }  // namespace
 }  // namespace lockstep::train

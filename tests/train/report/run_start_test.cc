@@ -1,5 +1,6 @@
 #include "train/report/run_start.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -81,6 +82,29 @@ TEST(RunStart, FlightLogsGoToTheDirectoryOnAllRanksWithTheSameStart) {
   EXPECT_EQ(logs[0].start, logs[1].start);
   EXPECT_FALSE(logs[0].start.empty());
   EXPECT_NE(logs[0].reason.find("rank 1 failed: [shards] broken"), std::string::npos);
+}
+
+TEST(LastStart, IsThatOfTheLinesThatRunStartWrote) {
+  const auto last = [](const std::string& more) {
+    return parse_last_start("{\"start\":\"a\",\"ranks\":3,\"at_ns\":5}\n" + more);
+  };
+  EXPECT_EQ(last("")->id, "a");
+  EXPECT_EQ(last("")->ranks, 3);
+  EXPECT_EQ(last("")->told_ns, 5);
+  EXPECT_EQ(last("")->end, "");
+  const auto stopped = last("{\"start\":\"a\",\"how\":\"stopped\",\"at_ns\":7}\n");
+  EXPECT_EQ(stopped->end, "stopped");
+  EXPECT_EQ(stopped->told_ns, 7);
+  EXPECT_EQ(last("{\"start\":\"a\",\"how\":\"finished\"}\n")->end, "finished");
+  EXPECT_EQ(last("{\"start\":\"a\",\"how\":\"finished\"}\n")->told_ns, 5);
+  EXPECT_EQ(last("{\"start\":\"b\",\"how\":\"finished\"}\n")->end, "") << "another start's";
+  EXPECT_EQ(last("{\"start\":\"a\",\"how\":\"somehow\"}\n")->end, "");
+  for (const char* ranks : {"0", "-1", "2147483648", "1.5", "\"2\""}) {
+    EXPECT_EQ(last(fmt::format("{{\"start\":\"b\",\"ranks\":{}}}\n", ranks))->id, "a") << ranks;
+  }
+  EXPECT_EQ(last("{\"start\":\"b\",\"ranks\":1}\n")->id, "b");
+  EXPECT_EQ(last("{\"start\":\"b\",\"ranks\":1,\"at_ns\":-1}\n")->id, "a");
+  EXPECT_EQ(last("{\"start\":\"b\",\"ranks\":1}\n")->told_ns, 0);
 }
 
 }  // namespace
