@@ -100,6 +100,26 @@ TEST(ReducerChecks, AStepIsHeldToItsLeaves) {
                           "expected a step of one leaf, got 1 and a tree over the ranks'. Its");
 }
 
+TEST(ReducerChecks, AParameterWithoutAGradientIsNamedWithWhatToDo) {
+  const Tensor used = ones({2}).set_requires_grad(), unused = ones({2, 3}).set_requires_grad();
+  const std::vector<NamedTensor> parameters = {{"used", used}, {"unused", unused}};
+  const auto step = [&](const ReducerOptions& options) {
+    Reducer reducer(parameters, nullptr, options);
+    reducer.begin_step();
+    reducer.begin_leaf();
+    reducer.expect_last_backward();
+    (used * used).backward(ones({2}));
+    reducer.finish();
+  };
+  expect_error<AutogradError>(
+      [&] { step({}); },
+      "[backward] parameter unused [2, 3] received no gradient: expected every parameter to take "
+      "part in the loss. Use it, remove it from the model, or set find_unused_parameters if only "
+      "some steps use it.");
+  step({.find_unused_parameters = true});
+  EXPECT_FALSE(unused.grad().defined());
+}
+
 TEST(ReducerChecks, ItsBucketsAndTensorsAreDescribed) {
   const LayeredNet net(kCPU, 3, 4);
   EXPECT_EQ(description(net.parameters),
