@@ -4,9 +4,8 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <set>
 
