@@ -77,6 +77,19 @@ Why the logs were written:
               HasSubstr("\n  ranks 0, 1: failed in it after up to 60.0 s\n"));
 }
 
+TEST(ExplainLines, OfARankThatNeverUsedTheGroupSayThatItCameToNone) {
+  FlightJob job(3);
+  for (const int rank : {0, 1}) {
+    job.done(rank, kAll);
+    job.start(rank, kAll);
+  }
+  EXPECT_THAT(explain(job.logs()),
+              HasSubstr("Group world (ranks 0-2) stands at all_reduce #1 of 1,024 float32, sum:\n"
+                        "  ranks 0, 1: waiting for rank 2 for up to 98.0 s\n"
+                        "  rank 2: never came to it; last of the group: none; now in: no "
+                        "operation\n"));
+}
+
 TEST(ExplainLines, OfMessagesSayWhereTheOtherSideIs) {
   FlightJob job(3);
   FlightRecord& sent = job.start(0, kAll, OpKind::kSend);

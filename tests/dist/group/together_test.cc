@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstring>
 #include <functional>
+#include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -65,6 +69,37 @@ TEST(Together, AFailureOfTheGroupIsThrownAtOnce) {
   });
   EXPECT_EQ(text_of(errors[0]), "no connection");
   expect_error<PeerLostError>([&] { std::rethrow_exception(errors[1]); }, "no connection");
+}
+
+/// One rank, which keeps how long its operations may take.
+class TimedGroup final : public ProcessGroup {
+ public:
+  TimedGroup() : ProcessGroup(0, 1, "alone") {}
+  const char* backend() const noexcept override { return "timed"; }
+  std::unique_ptr<ProcessGroup> subgroup(std::vector<int>, std::string) override { return nullptr; }
+  std::optional<uint64_t> bytes_sent() const noexcept override { return std::nullopt; }
+  void abort(const std::string&) noexcept override {}
+
+  std::vector<std::chrono::milliseconds> timeouts;
+
+ private:
+  Work start(Launch launch) override {
+    timeouts.push_back(launch.timeout);
+    for (const Operation& each : launch.operations) {
+      std::memcpy(each.output, each.input, static_cast<size_t>(each.count) * size_of(each.dtype));
+    }
+    return {};
+  }
+};
+
+TEST(Together, ARankMayTakeADay) {
+  TimedGroup group;
+  group.set_timeout(std::chrono::seconds(1));
+  EXPECT_EQ(together(&group, [] { return "slow"; }), std::vector<std::string>{"slow"});
+  ASSERT_FALSE(group.timeouts.empty());
+  for (const std::chrono::milliseconds each : group.timeouts) {
+    EXPECT_EQ(each, std::chrono::hours(24));
+  }
 }
 
 }  // namespace
