@@ -95,7 +95,7 @@ TokenizedText encode_documents(const Documents& documents, int64_t held_out_byte
 Documents::Documents(const std::vector<std::string>& patterns, JsonLinesOptions json_lines)
     : name_(fmt::format("{}", fmt::join(patterns, ", "))),
       separator_is_given_(!json_lines.separator.empty()) {
-  if (!separator_is_given_) json_lines.separator = "\n";
+  if (!separator_is_given_) json_lines.separator.push_back('\n');
   std::string whole;
   for (const std::string& pattern : patterns) {
     for (const std::filesystem::path& file : find_files(pattern)) {
