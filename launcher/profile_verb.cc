@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/check.h"
@@ -97,6 +98,11 @@ void show(const ProfileOptions& options) {
   fmt::print("{}", profile::table_text(shown, peaks, table));
   if (profiles.size() > 1)
     fmt::print("\n{}", profile::steps_text(profile::steps_of_ranks(profiles)));
+  const bool is_folder = fs::is_directory(options.path);
+  if (is_folder && std::cmp_less(profiles.size(), shown.rank.size)) {
+    fmt::print("\nTraces of {} of {} ranks are there; the others are not in the figures.\n",
+               profiles.size(), shown.rank.size);
+  }
 }
 
 }  // namespace

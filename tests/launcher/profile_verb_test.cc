@@ -168,6 +168,9 @@ TEST_F(ProfileOfRanks, EveryRankWritesItsTrace) {
   EXPECT_THAT(shown.output, HasSubstr("rank 1"));
   EXPECT_THAT(shown.output, HasSubstr("worked longest"));
   EXPECT_THAT(shown.output, HasSubstr("\nbucket 1 "));
+  EXPECT_THAT(shown.output, Not(HasSubstr("ranks are there")));
+  std::filesystem::remove(folder_ / "out/profile/trace-1.json.gz");
+  EXPECT_THAT(run("profile out").output, HasSubstr("Traces of 1 of 2 ranks are there"));
 }
 
 }  // namespace
