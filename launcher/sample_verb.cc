@@ -60,6 +60,7 @@ void run_sample(const SampleOptions& options) {
     show(filter, text);
     train::GenerateOptions generate = options.generate;
     generate.seed += static_cast<uint64_t>(i);
+    generate.vocabulary = tokenizer->vocabulary();
     train::generate(*model, prompt, generate, [&](int64_t token) {
       std::string piece;
       tokenizer->decode(static_cast<uint32_t>(token), piece);

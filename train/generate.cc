@@ -93,6 +93,8 @@ std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_
         "[generate] a prompt token lies outside the vocabulary: expected one in [0, {}), got {}.",
         model.vocabulary(), token);
   }
+  const int64_t drawn = options.vocabulary > 0 ? std::min(options.vocabulary, model.vocabulary())
+                                               : model.vocabulary();
   const NoGradGuard no_grad;
   LS_CHECK(std::isfinite(options.temperature), ConfigError,
            "[generate] the temperature must be a finite number, got {}.", options.temperature);
@@ -113,7 +115,7 @@ std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_
     const auto random =
         philox({static_cast<uint32_t>(i), 0, 0, 0},
                {static_cast<uint32_t>(options.seed), static_cast<uint32_t>(options.seed >> 32)});
-    const int64_t next = draw(last.data<float>(), model.vocabulary(), options, random[0] * 0x1p-32);
+    const int64_t next = draw(last.data<float>(), drawn, options, random[0] * 0x1p-32);
     tokens.push_back(next);
     if (on_token) on_token(next);
     fed = {next};

@@ -13,6 +13,9 @@ struct GenerateOptions {
   double temperature = 0.8;  ///< 0: always the likeliest token
   int64_t top_k = 200;       ///< tokens are drawn from the k likeliest; 0: from all
   uint64_t seed = 1337;      ///< the same seed gives the same tokens on any number of threads
+  /// Only tokens below this are drawn: those of a tokenizer whose vocabulary is smaller than the
+  /// model's, which is often rounded up. 0: all of the model's.
+  int64_t vocabulary = 0;
   std::function<bool()> stop = {};  ///< called before every token; true ends the text
 };
 

@@ -106,7 +106,12 @@ std::string LanguageTask::sample_text(int64_t bytes, uint64_t seed, const StopRe
   const auto tokens = static_cast<int64_t>(std::ceil(static_cast<double>(bytes) / size));
   std::string text;
   generate(*model_, {prompt.begin(), prompt.end()},
-           {.max_new_tokens = tokens, .temperature = 0.8, .top_k = 0, .seed = seed, .stop = stop},
+           {.max_new_tokens = tokens,
+            .temperature = 0.8,
+            .top_k = 0,
+            .seed = seed,
+            .vocabulary = tokenizer->vocabulary(),
+            .stop = stop},
            [&](int64_t token) { tokenizer->decode(static_cast<uint32_t>(token), text); });
   return text;
 }

@@ -48,6 +48,13 @@ TEST_F(GenerateTest, GoesOnBeyondTheContext) {
   for (const int64_t token : tokens) EXPECT_TRUE(token >= 0 && token < 13);
 }
 
+TEST_F(GenerateTest, TokensThatNoTokenizerKnowsAreNotDrawn) {
+  const auto tokens = generate(model_, {1}, {.max_new_tokens = 60, .vocabulary = 5});
+  EXPECT_EQ(*std::ranges::max_element(tokens), 4);
+  EXPECT_EQ(generate(model_, {1}, {.max_new_tokens = 9, .vocabulary = 99}),
+            generate(model_, {1}, {.max_new_tokens = 9}));
+}
+
 TEST_F(GenerateTest, ALongPromptCountsByItsEnd) {
   const std::vector<int64_t> end = {4, 5, 6, 7, 8, 9, 10, 11};
   std::vector<int64_t> longer = {1, 2, 3};
