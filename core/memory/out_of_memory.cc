@@ -7,6 +7,7 @@
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
 #include "core/base/mutex.h"
+#include "core/memory/address_space.h"
 #include "core/memory/allocator_state.h"
 
 namespace lockstep {
@@ -118,6 +119,10 @@ std::string describe_remedies(const Findings& findings, const AllocatorOptions& 
   if (budget < total) {
     add(fmt::format("per_process_memory_fraction allows {} of {}.",
                     human(static_cast<int64_t>(budget)), human(static_cast<int64_t>(total))));
+  }
+  if (const size_t left = address_space_left(); left != SIZE_MAX) {
+    add(fmt::format("Addresses: `ulimit -v` leaves this process {} of them.",
+                    human(static_cast<int64_t>(left))));
   }
   add("A lower batch size, activation checkpoints, or freeing one of the "
       "holders above.");
