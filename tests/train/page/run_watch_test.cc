@@ -215,6 +215,8 @@ TEST_F(RunWatchTest, ShowsTheLastValueAndTheRangeOfEachCurve) {
       "{\"step\":3,\"lr\":2}\n");
   EXPECT_EQ(look(),
             "run: step 3, nobody on this machine trains it now\n"
+            "problem  metrics.jsonl has steps without a loss: another version of Lockstep may have "
+            "written it.\n"
             "Learning rate                                  2   from 1 to 3\n"
             "Waiting, exposed communication              1 ms   from 1 ms to 1 ms\n");
 }
