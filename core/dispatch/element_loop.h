@@ -31,7 +31,7 @@ class LoopCapture {
   struct Taken {
     std::shared_ptr<const ElementLoop> loop;
     const void* result = nullptr;
-    int64_t count = 0;  ///< elements that it computes
+    int64_t count = 0;                  ///< elements that it computes
     std::vector<const void*> operands;  ///< numbers that are no tensors are part of the loop
   };
 
