@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace lockstep::train {
 namespace {
@@ -40,7 +41,7 @@ std::vector<Tick> decade_ticks(double min, double max, std::vector<double> facto
 
 double Axis::position(double value) const {
   if (logarithmic) return std::log(value / min) / std::log(max / min);
-  return (value - min) / (max - min);
+  return (value / 2 - min / 2) / (max / 2 - min / 2);  // the whole interval may be no number
 }
 
 Axis linear_axis(double min, double max, int marks, double least_step) {
@@ -49,11 +50,20 @@ Axis linear_axis(double min, double max, int marks, double least_step) {
     min -= margin;
     max += margin;
   }
-  const double step = round_step(std::max((max - min) / std::max(marks, 1), least_step));
+  constexpr double kMost = std::numeric_limits<double>::max();
+  min = std::max(min, -kMost);
+  max = std::min(max, kMost);
+  const double half = (max / 2 - min / 2) / std::max(marks, 1);
+  const double each = std::min(half, kMost / 16) * 2;
+  const double step = round_step(std::max(each, least_step));
   const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
   Axis axis{min, max, false, {}};
-  for (double i = std::ceil(min / step - 1e-9); i <= std::floor(max / step + 1e-9); ++i) {
-    axis.ticks.push_back({i * step, grouped(i * step, decimals)});
+  const double first = std::ceil(min / step - 1e-9), last = std::floor(max / step + 1e-9);
+  // Counted apart: a multiple may be so large that one more is the same number.
+  for (int i = 0; i <= last - first; ++i) {
+    const double value = (first + i) * step;
+    const bool is_long = std::abs(value) >= 1e15;
+    axis.ticks.push_back({value, is_long ? short_number(value) : grouped(value, decimals)});
   }
   return axis;
 }

@@ -241,5 +241,19 @@ TEST(BrailleChart, ARunsNameIsCutToItsFirstLetterWhereTheMetricTakesTheLine) {
   EXPECT_THAT(legend, testing::HasSubstr(" b validation  "));
 }
 
+TEST(Axis, EndsWhereAStepIsLostInTheNumber) {
+  EXPECT_LE(linear_axis(1e20, 1e20 + 16384, 6).ticks.size(), 20u);
+}
+
+TEST(Axis, MayShowNumbersWhoseDifferenceIsNone) {
+  const Axis axis = linear_axis(-1.5e308, 1.7e308, 5);
+  EXPECT_EQ(axis.position(-1.5e308), 0);
+  EXPECT_EQ(axis.position(1.7e308), 1);
+  EXPECT_NEAR(axis.position(1e307), 0.5, 0.01);
+  ASSERT_EQ(axis.ticks.size(), 7u);
+  EXPECT_EQ(axis.ticks[0].label, "-1.5e+308");
+  EXPECT_EQ(axis.ticks[3].label, "0");
+}
+
 }  // namespace
 }  // namespace lockstep::train
