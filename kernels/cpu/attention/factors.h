@@ -1,9 +1,9 @@
 #pragma once
 
 #include "kernels/cpu/arithmetic.h"
-#include "kernels/cpu/block_product.h"
 #include "kernels/cpu/attention/head_rows.h"
 #include "kernels/cpu/attention/problem.h"
+#include "kernels/cpu/block_product.h"
 #include "kernels/cpu/transpose.h"
 #include "kernels/cpu/workspace.h"
 
