@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/base/files/regular_file.h"
 #include "core/base/files/text_files.h"
+#include "core/base/utf8.h"
 
 namespace lockstep::train {
 namespace {
@@ -35,7 +36,7 @@ void store(const TokenCache& cache, const ContentHash& key, const TokenizedText&
 
 /// Returns the first UTF-8 character boundary of `text` at or after `at`.
 size_t cut(std::string_view text, size_t at) {
-  while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) ++at;
+  while (at < text.size() && continues_utf8(text[at])) ++at;
   return at;
 }
 

@@ -20,6 +20,11 @@ struct CodePoint {
 /// above U+10FFFF are invalid; an invalid sequence is consumed one byte at a time.
 CodePoint code_point_at(std::string_view text, size_t at);
 
+/// Whether the byte continues a code point that began before it.
+constexpr bool continues_utf8(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
+}
+
 /// Returns the index of the first byte of `text` that belongs to no valid code point; text.size()
 /// if there is none.
 size_t first_invalid_utf8(std::string_view text);

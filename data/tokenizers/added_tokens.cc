@@ -17,7 +17,7 @@ size_t white_end_begin(std::string_view text) {
   size_t begin = text.size();
   while (begin > 0) {
     size_t at = begin - 1;
-    while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;
+    while (at > 0 && continues_utf8(text[at])) --at;
     const CodePoint point = code_point_at(text, at);
     if (!is_white(point) || at + static_cast<size_t>(point.length) != begin) break;
     begin = at;

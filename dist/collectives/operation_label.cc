@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/base/utf8.h"
+
 namespace lockstep::dist {
 
 namespace {
@@ -14,8 +16,7 @@ constinit thread_local const OperationLabel* innermost = nullptr;
 std::string_view end_of(std::string_view path, size_t bytes) {
   if (path.size() <= bytes) return path;
   path.remove_prefix(path.size() - bytes);
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
-  while (!path.empty() && continues(path.front())) path.remove_prefix(1);
+  while (!path.empty() && continues_utf8(path.front())) path.remove_prefix(1);
   return path;
 }
 

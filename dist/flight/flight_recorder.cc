@@ -14,6 +14,7 @@
 #include "core/base/files/atomic_file.h"
 #include "core/base/mutex.h"
 #include "core/base/spin_lock.h"
+#include "core/base/utf8.h"
 #include "dist/collectives/operation_label.h"
 #include "dist/flight/flight_log.h"
 
@@ -33,8 +34,7 @@ template <size_t N>
 void set_text(char (&into)[N], std::string_view text) {
   text = text.substr(0, text.find('\0'));
   size_t bytes = std::min(text.size(), N - 1);
-  const auto continues = [&] { return (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80; };
-  while (bytes > 0 && bytes < text.size() && continues()) --bytes;
+  while (bytes > 0 && bytes < text.size() && continues_utf8(text[bytes])) --bytes;
   std::memset(into, 0, N);
   std::memcpy(into, text.data(), bytes);
 }
