@@ -9,8 +9,6 @@ namespace lockstep {
 
 namespace {
 
-thread_local constinit LoopCapture* t_capture = nullptr;
-
 std::array<LoopRunner, kDeviceTypes>& runners() {
   static std::array<LoopRunner, kDeviceTypes> runners{};
   return runners;
@@ -19,13 +17,11 @@ std::array<LoopRunner, kDeviceTypes>& runners() {
 }  // namespace
 
 LoopCapture::LoopCapture() {
-  LS_ASSERT(t_capture == nullptr);
-  t_capture = this;
+  LS_ASSERT(detail::loop_capture == nullptr);
+  detail::loop_capture = this;
 }
 
-LoopCapture::~LoopCapture() { t_capture = nullptr; }
-
-LoopCapture* LoopCapture::active() noexcept { return t_capture; }
+LoopCapture::~LoopCapture() { detail::loop_capture = nullptr; }
 
 void LoopCapture::take(Taken taken) {
   ++calls_;

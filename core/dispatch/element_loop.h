@@ -23,6 +23,12 @@ class ElementLoop {
   ElementLoop& operator=(const ElementLoop&) = default;
 };
 
+class LoopCapture;
+
+namespace detail {
+inline thread_local constinit LoopCapture* loop_capture = nullptr;
+}  // namespace detail
+
 /// While alive, element-wise kernels that this thread calls give their loop away instead of running
 /// it: what they would write is left as it was. Not nested.
 class LoopCapture {
@@ -41,7 +47,7 @@ class LoopCapture {
   LoopCapture& operator=(const LoopCapture&) = delete;
 
   /// The capture of this thread, or null. For kernels.
-  static LoopCapture* active() noexcept;
+  static LoopCapture* active() noexcept { return detail::loop_capture; }
   /// For kernels: instead of the loop. A null `loop` cannot run apart from its call.
   void take(Taken taken);
 

@@ -82,8 +82,8 @@ inline void multiply(const BlockProduct& p, int64_t rows, const float* keep, Spa
   }
 }
 
-/// The same with one span for all rows, column by column of tiles: for a `b` that is too large to
-/// be read anew for each row of tiles.
+/// Computes `rows` rows that share a span, column by column of tiles: for a `b` that is too large
+/// to be read anew for each row of tiles.
 template <class P>
 inline void multiply_columns(const BlockProduct& p, int64_t rows, const Span& span,
                              const float* keep) {

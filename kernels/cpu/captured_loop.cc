@@ -19,7 +19,6 @@ void add_operand(KeptLoop& loop, const In& in, ComputeLane lane) {
 }
 
 void set_result(KeptLoop& loop, const Out& out, ComputeLane lane) {
-  loop.lane = lane;
   if (!is_stored_as(out.dtype, lane)) loop.store = store_function(out.dtype, lane);
 }
 
@@ -34,17 +33,13 @@ void capture_loop(LoopCapture& capture, const Out& out, std::span<const In* cons
                          });
   if (spec.functor_bytes == 0 || !is_simple) return capture.take(std::move(taken));
   auto loop = std::make_shared<KeptLoop>();
-  const bool narrow =
-      spec.bf16_loop != nullptr && out.dtype == DType::kBF16 &&
-      std::ranges::all_of(inputs, [](const In* in) { return in->dtype == DType::kBF16; });
-  const auto lane = [&](size_t i) { return narrow ? ComputeLane::kBF16 : spec.lanes[i]; };
-  loop->loop = narrow ? spec.bf16_loop : spec.loop;
+  loop->loop = spec.loop;
   loop->heavy = spec.heavy;
   std::memcpy(loop->functor.data(), spec.functor, spec.functor_bytes);
-  set_result(*loop, out, lane(0));
+  set_result(*loop, out, spec.lanes[0]);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const In& in = *inputs[i];
-    add_operand(*loop, in, lane(i + 1));
+    add_operand(*loop, in, spec.lanes[i + 1]);
     if ((spec.numbers >> i & 1) != 0) {
       loop->operands[i].is_number = true;
       std::memcpy(loop->operands[i].number.data(), in.address, lockstep::size_of(in.dtype));
@@ -58,9 +53,7 @@ void capture_loop(LoopCapture& capture, const Out& out, std::span<const In* cons
 
 void capture_cast(LoopCapture& capture, const Out& out, const In& src) {
   auto loop = std::make_shared<KeptLoop>();
-  // As copy_elements does it.
-  const ComputeLane natural = natural_lane(out.dtype);
-  const ComputeLane lane = is_stored_as(out.dtype, natural) ? natural : natural_lane(src.dtype);
+  const ComputeLane lane = lane_of_cast(out.dtype, src.dtype);
   set_result(*loop, out, lane);
   add_operand(*loop, src, lane);
   if (out.dtype == src.dtype) {

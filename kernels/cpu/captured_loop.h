@@ -8,10 +8,11 @@
 
 namespace lockstep::cpu {
 
-/// Hands the loop that `strided_loop` would run to the capture.
+/// Hands the loop that `strided_loop` would run, on bf16 elements if `spec` is of these, to the
+/// capture.
 void capture_loop(LoopCapture& capture, const Out& out, std::span<const In* const> inputs,
                   const LoopSpec& spec);
-/// The same for `copy_elements`.
+/// Hands what `copy_elements` would do to the capture.
 void capture_cast(LoopCapture& capture, const Out& out, const In& src);
 
 }  // namespace lockstep::cpu

@@ -16,4 +16,11 @@ LoadFunction load_function(ComputeLane to, DType from);
 /// Floats become integers by truncation, booleans by comparison with 0.
 StoreFunction store_function(DType to, ComputeLane from);
 
+/// The lane that elements pass in a cast: that in which `to` is stored, else the one that holds
+/// every value of `from`.
+inline ComputeLane lane_of_cast(DType to, DType from) {
+  const ComputeLane lane = natural_lane(to);
+  return is_stored_as(to, lane) ? lane : natural_lane(from);
+}
+
 }  // namespace lockstep::cpu

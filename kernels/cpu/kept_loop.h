@@ -29,8 +29,7 @@ struct KeptLoop final : ElementLoop {
   bool heavy = false;
   size_t count = 0;  ///< of operands
   std::array<Operand, kMostOperands> operands;
-  ComputeLane lane = ComputeLane::kF32;  ///< of the result
-  StoreFunction store = nullptr;         ///< null if the result is stored in the lane
+  StoreFunction store = nullptr;  ///< null if the result is stored in its lane
 };
 
 }  // namespace lockstep::cpu

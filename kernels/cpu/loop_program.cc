@@ -26,7 +26,7 @@ int64_t bytes_of(DType dtype) { return static_cast<int64_t>(lockstep::size_of(dt
 class ProgramRun {
  public:
   ProgramRun(const LoopProgram& program, int64_t count, std::span<void* const> memory)
-      : program_(program), count_(count), memory_(memory) {
+      : program_(program), memory_(memory) {
     int64_t bytes = 0;
     for (const LoopProgram::Slot& slot : program.slots) {
       const bool whole = slot.place == Place::kArray || slot.place == Place::kResult;
@@ -37,7 +37,7 @@ class ProgramRun {
     for (const LoopProgram::Step& step : program.steps) {
       const KeptLoop& loop = loop_of(step);
       heavy_ = heavy_ || loop.heavy;
-      each_number(step, [&](size_t, const KeptLoop::Operand&, const void*) { ++numbers_; });
+      each_number(step, [&](const KeptLoop::Operand&, const void*) { ++numbers_; });
     }
   }
 
@@ -89,7 +89,7 @@ class ProgramRun {
   }
   void* memory(int32_t number) const { return memory_[static_cast<size_t>(number)]; }
 
-  /// Calls visit(operand's place, operand, address) for operands of the step that are one number.
+  /// Calls visit(operand, address) for operands of the step that are one number.
   template <class Visit>
   void each_number(const LoopProgram::Step& step, const Visit& visit) const {
     const KeptLoop& loop = loop_of(step);
@@ -97,17 +97,17 @@ class ProgramRun {
     for (size_t i = 0; i < loop.count; ++i) {
       const KeptLoop::Operand& operand = loop.operands[i];
       if (operand.is_number) {
-        visit(i, operand, operand.number.data());
+        visit(operand, operand.number.data());
       } else {
         const int32_t number = step.operands[next++];
-        if (slot(number).place == Place::kNumber) visit(i, operand, memory(number));
+        if (slot(number).place == Place::kNumber) visit(operand, memory(number));
       }
     }
   }
 
   void fill_numbers(std::byte* to) const {
     for (const LoopProgram::Step& step : program_.steps) {
-      each_number(step, [&](size_t, const KeptLoop::Operand& operand, const void* from) {
+      each_number(step, [&](const KeptLoop::Operand& operand, const void* from) {
         load_function(operand.lane, operand.dtype)(kBlock, to, from, 0);
         to += kRoom;
       });
@@ -202,7 +202,6 @@ class ProgramRun {
   }
 
   const LoopProgram& program_;
-  int64_t count_;
   std::span<void* const> memory_;
   bool streamed_ = false;
   bool heavy_ = false;

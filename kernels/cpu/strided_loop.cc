@@ -65,6 +65,13 @@ bool all_bf16(const Out& out, std::span<const In* const> inputs) {
          });
 }
 
+/// The spec of the loop on bf16 elements.
+LoopSpec narrowed(LoopSpec spec) {
+  spec.loop = std::exchange(spec.bf16_loop, nullptr);
+  std::fill(std::begin(spec.lanes), std::end(spec.lanes), ComputeLane::kBF16);
+  return spec;
+}
+
 void run_plain(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec) {
   std::array<const char*, 3> in{};
   for (size_t i = 0; i < inputs.size(); ++i) in[i] = static_cast<const char*>(inputs[i]->address);
@@ -259,7 +266,8 @@ bool crosses_rows(const StridedPlan& plan, std::span<const Access> access, int f
 
 void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopSpec& spec) {
   if (LoopCapture* const capture = LoopCapture::active()) [[unlikely]] {
-    return capture_loop(*capture, out, inputs, spec);
+    const bool is_narrow = spec.bf16_loop != nullptr && all_bf16(out, inputs);
+    return capture_loop(*capture, out, inputs, is_narrow ? narrowed(spec) : spec);
   }
   const int64_t streamable = streamable_bytes(out, inputs);
   const bool streamed = worth_streaming(streamable);
@@ -270,10 +278,7 @@ void strided_loop(const Out& out, std::span<const In* const> inputs, const LoopS
   }
   if (out.numel == 0) return;
   if (spec.bf16_loop != nullptr && all_bf16(out, inputs)) {
-    LoopSpec narrow = spec;
-    narrow.loop = std::exchange(narrow.bf16_loop, nullptr);
-    std::fill(std::begin(narrow.lanes), std::end(narrow.lanes), ComputeLane::kBF16);
-    return strided_loop(out, inputs, narrow);
+    return strided_loop(out, inputs, narrowed(spec));
   }
   StridedPlan plan;
   make_plan(plan, out, inputs);

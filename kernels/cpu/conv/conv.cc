@@ -68,14 +68,20 @@ void add_to_channels(const ConvProblem& p, T* image, const T* bias) {
       });
 }
 
+/// Computes `result` of f32, or of bf16 with sums in f32, by the fastest kernel there is; does
+/// nothing and returns false if there is none.
+bool convolve_fast(ConvResult result, const ConvProblem& p, const ConvTensors& tensors) {
+  if (!winograd::fits(result, p)) return onednn::convolve(result, p, tensors);
+  winograd::convolve(result, p, tensors);
+  return true;
+}
+
 /// Computes `result` in the tensors' own dtype, which is not f16 or bf16; `tensors.bias` is added
 /// to an image or a map.
 void convolve(ConvResult result, const ConvProblem& p, ConvTensors tensors) {
   const void* onto_image = nullptr;
   if (result == ConvResult::kImage) onto_image = std::exchange(tensors.bias, nullptr);
-  if (winograd::fits(result, p)) {
-    winograd::convolve(result, p, tensors);
-  } else if (p.dtype != DType::kF32 || !onednn::convolve(result, p, tensors)) {
+  if (p.dtype != DType::kF32 || !convolve_fast(result, p, tensors)) {
     convolve_by_loops(result, p, tensors);
   }
   if (onto_image == nullptr) return;
@@ -122,11 +128,7 @@ void choose_and_convolve(ConvResult result, const ConvProblem& p, const ConvTens
     // Adding the bias to an image already rounded to bf16 would round twice.
     const bool once = result != ConvResult::kImage || tensors.bias == nullptr;
     const bool native = p.dtype == DType::kBF16 && once;
-    if (native && winograd::fits(result, p)) {
-      winograd::convolve(result, p, tensors);
-    } else if (!native || !onednn::convolve(result, p, tensors)) {
-      convolve_in<float>(result, p, tensors);
-    }
+    if (!native || !convolve_fast(result, p, tensors)) convolve_in<float>(result, p, tensors);
   }
 }
 

@@ -56,9 +56,8 @@ RowFunction row_function(DType dtype) {
 class Converter {
  public:
   Converter(DType to, DType from) {
-    const ComputeLane to_lane = natural_lane(to);
-    loads_directly_ = is_stored_as(to, to_lane);
-    const ComputeLane lane = loads_directly_ ? to_lane : natural_lane(from);
+    const ComputeLane lane = lane_of_cast(to, from);
+    loads_directly_ = is_stored_as(to, lane);
     stores_directly_ = is_stored_as(from, lane);
     to_size_ = static_cast<int64_t>(lockstep::size_of(to));
     from_size_ = static_cast<int64_t>(lockstep::size_of(from));
