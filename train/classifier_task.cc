@@ -8,6 +8,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "data/token_source.h"
+#include "train/evaluating.h"
 
 namespace lockstep::train {
 
@@ -61,8 +62,7 @@ Tensor ClassifierTask::losses(int64_t batch, int64_t first, int64_t count) {
 
 std::optional<Evaluation> ClassifierTask::evaluate(const HeldOutPart& part) {
   const NoGradGuard no_grad;
-  const bool was_training = model_->is_training();
-  model_->eval();
+  const Evaluating evaluating(*model_);
   const Device device = model_->device();
   const DefaultDeviceGuard on_device(device);
   const int64_t rows = evaluation_size_;
@@ -81,7 +81,6 @@ std::optional<Evaluation> ClassifierTask::evaluate(const HeldOutPart& part) {
         std::ranges::count(elements<bool>(eq(argmax(logits, 1), expected).to(kCPU)), true);
     return score;
   });
-  model_->train(was_training);
   if (!sum) return std::nullopt;
   const auto targets = static_cast<double>(std::max<int64_t>(sum->targets, 1));
   Evaluation result;

@@ -9,6 +9,7 @@
 #include "autograd/grad_mode.h"
 #include "core/ops/reduce/reduce.h"
 #include "dist/group/process_group.h"
+#include "train/evaluating.h"
 
 namespace lockstep::train {
 
@@ -78,8 +79,7 @@ std::optional<Evaluation> evaluate(nn::LanguageModel& model, const TokenSource& 
   const NoGradGuard no_grad;
   const Device device = model.device();
   const DefaultDeviceGuard on_device(device);
-  const bool was_training = model.is_training();
-  model.eval();
+  const Evaluating evaluating(model);
   const int64_t windows = source.validation_windows(options.length);
   const int64_t batches = (windows + options.rows - 1) / options.rows;
   const Tensor inputs = empty_tensor({options.rows, options.length}, DType::kI64);
@@ -94,7 +94,6 @@ std::optional<Evaluation> evaluate(nn::LanguageModel& model, const TokenSource& 
     score.loss = nn::sum_of_losses(model, inputs.to(device), targets.to(device)).item<double>();
     return score;
   });
-  model.train(was_training);
   if (!sum) return std::nullopt;
   Evaluation result;
   result.bytes_per_target = source.held_out_bytes_per_token();

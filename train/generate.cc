@@ -10,6 +10,7 @@
 #include "core/base/check.h"
 #include "core/base/philox.h"
 #include "core/ops/factory/factory.h"
+#include "train/evaluating.h"
 #include "train/non_finite_layer.h"
 
 namespace lockstep::train {
@@ -35,21 +36,6 @@ int64_t draw(const float* logits, int64_t count, const GenerateOptions& options,
   const auto place = std::upper_bound(cumulative.begin(), cumulative.end(), uniform * sum);
   return order[std::min<int64_t>(place - cumulative.begin(), kept - 1)];
 }
-
-/// Sets evaluation mode, and at the end, also after an exception, the mode before.
-class Evaluating {
- public:
-  explicit Evaluating(nn::Module& model) : model_(model), was_training_(model.is_training()) {
-    model.eval();
-  }
-  ~Evaluating() { model_.train(was_training_); }
-  Evaluating(const Evaluating&) = delete;
-  Evaluating& operator=(const Evaluating&) = delete;
-
- private:
-  nn::Module& model_;
-  bool was_training_;
-};
 
 /// Number of logits that no token can be drawn from: NaN and infinities. -inf, which rules a token
 /// out, counts only if it rules out all.

@@ -10,6 +10,7 @@
 #include "core/tensor/random_state_guard.h"
 #include "dist/group/agreement.h"
 #include "nn/statistics_log.h"
+#include "train/evaluating.h"
 #include "train/gradient_options.h"
 #include "train/non_finite_search.h"
 #include "train/spike_samples.h"
@@ -28,29 +29,22 @@ void Trainer::look_for_spike(StepResult& result) {
 }
 
 std::string Trainer::samples_of_spike(int64_t batch) {
-  nn::Module& model = task_->model();
-  const bool was_training = model.is_training();
   const NoGradGuard no_grad;
   const AutocastGuard region = autocast_region(settings_.precision, settings_.device.type);
   const DefaultDeviceGuard on_device(settings_.device);
   const StepShare& share = settings_.share;
   const Tensor losses = zeros({settings_.batch_size}, {DType::kF64, settings_.device});
   if (sharded_ != nullptr) sharded_->summon_full_parameters();
-  model.eval();  // no dropout, and running statistics stay
   bool can_tell = true;
-  try {
-    for (int64_t i = 0; i < share.micro_batches; ++i) {
+  {
+    const Evaluating evaluating(task_->model());  // no dropout, and running statistics stay
+    for (int64_t i = 0; i < share.micro_batches && can_tell; ++i) {
       const int64_t first = share.first_sample + i * share.micro_batch_size;
       const Tensor own = task_->losses(batch, first, share.micro_batch_size);
       can_tell = own.defined();
-      if (!can_tell) break;
-      losses.narrow(0, first, share.micro_batch_size).copy_(own);
+      if (can_tell) losses.narrow(0, first, share.micro_batch_size).copy_(own);
     }
-  } catch (...) {
-    model.train(was_training);
-    throw;
   }
-  model.train(was_training);
   if (sharded_ != nullptr) sharded_->release_full_parameters();
   if (!can_tell) return {};
   if (group_ != nullptr) group_->all_reduce(losses).wait();

@@ -15,18 +15,12 @@ namespace {
 
 constexpr double kNoticeable = 0.05;  // of the step
 
-/// Of an even number of ranks the lower of the middle ones: of two ranks one is compared with the
-/// other.
-double usual(const RankComparison& comparison, double RankTimes::*part) {
+/// The middle one of the ranks' numbers; of an even number of ranks the lower: of two ranks one is
+/// compared with the other. `part` is a member of RankTimes.
+template <class Part>
+double usual(const RankComparison& comparison, Part part) {
   std::vector<double> values;
-  for (const RankTimes& each : comparison.ranks) values.push_back(each.*part);
-  std::ranges::sort(values);
-  return values[(values.size() - 1) / 2];
-}
-
-double usual_work(const RankComparison& comparison) {
-  std::vector<double> values;
-  for (const RankTimes& each : comparison.ranks) values.push_back(each.work_ms());
+  for (const RankTimes& each : comparison.ranks) values.push_back(std::invoke(part, each));
   std::ranges::sort(values);
   return values[(values.size() - 1) / 2];
 }
@@ -53,7 +47,7 @@ SlowestRank slowest_of(const RankComparison& comparison) {
   LS_ASSERT(!comparison.ranks.empty());
   const RankTimes& slowest = *std::ranges::max_element(comparison.ranks, {}, &RankTimes::work_ms);
   const double least = kNoticeable * slowest.step_ms();
-  const double more = slowest.work_ms() - usual_work(comparison);
+  const double more = slowest.work_ms() - usual(comparison, &RankTimes::work_ms);
   SlowestRank found{.rank = slowest.rank};
   if (std::max(more, slowest.exposed_ms) <= least) return found;
   if (slowest.exposed_ms >= more) {

@@ -54,7 +54,7 @@ struct SlowestRank {
 /// The rank with the longest work and why; less than a twentieth of the step is no reason. Of at
 /// least one rank.
 SlowestRank slowest_of(const RankComparison& comparison);
-/// The same as a sentence.
+/// Says in a sentence what `slowest_of` finds.
 std::string slowest_text(const RankComparison& comparison);
 /// A table for the terminal, of the `most` ranks with the longest work, and the sentence. Empty for
 /// fewer than two ranks.
