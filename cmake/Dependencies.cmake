@@ -23,14 +23,20 @@ function(lockstep_find name header library package)
       IMPORTED_LOCATION "${LOCKSTEP_${id}_LIBRARY}"
       INTERFACE_INCLUDE_DIRECTORIES "${LOCKSTEP_${id}_INCLUDE_DIR}")
 endfunction()
+# lockstep_find_optional(OPTION NAME HEADER LIBRARY PACKAGE): links a library that the build does without
+# where OPTION is off or the library is missing.
+function(lockstep_find_optional option name header library package)
+  find_library(LOCKSTEP_${library}_LIBRARY ${library})
+  mark_as_advanced(LOCKSTEP_${library}_LIBRARY)
+  if(${option} AND LOCKSTEP_${library}_LIBRARY)
+    lockstep_find(${name} ${header} ${library} ${package})
+    target_link_libraries(lockstep_settings INTERFACE ${name})
+  endif()
+endfunction()
 # oneDNN ships a CMake package, but Debian's demands OpenCL's development files, which a CPU build
 # does not use.
-find_library(LOCKSTEP_dnnl_LIBRARY dnnl)
-mark_as_advanced(LOCKSTEP_dnnl_LIBRARY)
-if(LOCKSTEP_WITH_ONEDNN AND LOCKSTEP_dnnl_LIBRARY)
-  lockstep_find(lockstep::onednn dnnl.hpp dnnl libdnnl-dev)
-  target_link_libraries(lockstep_settings INTERFACE lockstep::onednn)
-endif()
+lockstep_find_optional(LOCKSTEP_WITH_ONEDNN lockstep::onednn dnnl.hpp dnnl libdnnl-dev)
+lockstep_find_optional(LOCKSTEP_WITH_ZSTD lockstep::zstd zstd.h zstd libzstd-dev)
 # Factorizations of matrices: the reference implementation, which gives the same bits on every machine.
 # Debian keeps it in a folder of its own and lets faster ones (OpenBLAS) stand in for it outside, so that
 # folder is searched first and becomes a run path.
@@ -43,12 +49,6 @@ if(LOCKSTEP_WITH_LAPACK AND LOCKSTEP_lapack_LIBRARY AND LOCKSTEP_blas_LIBRARY)
     set_target_properties(lockstep::${part} PROPERTIES IMPORTED_LOCATION "${LOCKSTEP_${part}_LIBRARY}")
     target_link_libraries(lockstep_settings INTERFACE lockstep::${part})
   endforeach()
-endif()
-find_library(LOCKSTEP_zstd_LIBRARY zstd)
-mark_as_advanced(LOCKSTEP_zstd_LIBRARY)
-if(LOCKSTEP_WITH_ZSTD AND LOCKSTEP_zstd_LIBRARY)
-  lockstep_find(lockstep::zstd zstd.h zstd libzstd-dev)
-  target_link_libraries(lockstep_settings INTERFACE lockstep::zstd)
 endif()
 lockstep_find(lockstep::xxhash xxhash.h xxhash libxxhash-dev)
 
