@@ -59,7 +59,7 @@ class TokenData : public TokenSource {
     int64_t step;
     int64_t index;
   };
-  /// The same for any sequences, in the time that one of them takes.
+  /// Gives the origins of any sequences, in the time that one of them takes.
   std::vector<SampleOrigin> origins_at(std::span<const Place> places, int64_t length) const;
   int64_t validation_windows(int64_t length) const override;
   int64_t validation_window(int64_t index, std::span<int64_t> inputs,

@@ -36,8 +36,8 @@ class Documents {
   size_t files() const { return files_.size(); }
   /// The text of document `i`, from 0; valid while these documents or a copy of them exist.
   std::string_view text(size_t i) const;
-  /// The same with what stands between it and the next document in `whole`: the separator behind a
-  /// line of JSON lines, nothing behind a text file and the last document.
+  /// Returns the text with what stands between it and the next document in `whole`: the separator
+  /// behind a line of JSON lines, nothing behind a text file and the last document.
   std::string_view text_and_separator(size_t i) const;
   /// Whether a tokenizer with an end_of_text puts that behind document `i`, and not the separator.
   bool ends_with_token(size_t i) const;

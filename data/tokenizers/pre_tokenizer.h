@@ -22,7 +22,8 @@ inline constexpr const char* kQwen2Pattern =
 /// white space. Reads only text[begin, ...), so pieces do not depend on the text before them.
 size_t gpt2_piece_end(std::string_view text, size_t begin);
 
-/// The same for Llama 3's splitting, that of OpenAI's cl100k without possessive repetitions:
+/// Returns the end of a piece as gpt2_piece_end, in Llama 3's splitting, that of OpenAI's cl100k
+/// without possessive repetitions:
 ///   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,DIGITS}|
 ///   ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 /// where `digits` is 3 for Llama 3 and 1 for Qwen 2.

@@ -38,7 +38,7 @@ class Tokenizer {
   /// Appends the ids of `text` to `ids`. Text that spells a special token is encoded as ordinary
   /// text.
   virtual void encode(std::string_view text, std::vector<uint32_t>& ids) const = 0;
-  /// The same, with special tokens that the text spells as their ids: with every kEndOfText as
+  /// Appends the ids with special tokens that the text spells as theirs: with every kEndOfText as
   /// end_of_text, if there is one, or with all that the tokenizer knows.
   virtual void encode_with_special(std::string_view text, std::vector<uint32_t>& ids) const;
   /// Appends the bytes that `id` stands for, which need not be whole characters. Throws DataError
@@ -68,7 +68,7 @@ class Tokenizer {
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 std::vector<uint32_t> encode(const Tokenizer& tokenizer, std::string_view text);
-/// The same with special tokens (Tokenizer::encode_with_special).
+/// Returns the ids with those of special tokens (Tokenizer::encode_with_special).
 std::vector<uint32_t> encode_special(const Tokenizer& tokenizer, std::string_view text);
 /// Decodes ids that start at the beginning of a text: drops the space that `encode` inserted there.
 std::string decode(const Tokenizer& tokenizer, std::span<const uint32_t> ids);
