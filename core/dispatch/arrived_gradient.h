@@ -6,12 +6,18 @@
 
 namespace lockstep {
 
+/// A sum that take_arrived_sum gives.
+struct ArrivedSum {
+  Tensor tensor;             ///< undefined if there is none
+  bool is_writable = false;  ///< nothing else reads its elements: it may be added to in place
+};
+
 namespace detail {
 
 /// What a backward offers to the derivative that it runs.
 class ArrivedGradients {
  public:
-  virtual Tensor take(size_t i) = 0;
+  virtual ArrivedSum take(size_t i) = 0;
 
  protected:
   ~ArrivedGradients() = default;
@@ -29,9 +35,13 @@ inline thread_local constinit ArrivedGradients* arrived_gradients = nullptr;
 ///
 /// Undefined if nothing has arrived, and where the sum cannot be taken: outside of a backward, on
 /// another stream, or if the node has hooks, which must see the operator's own gradient. The taken
-/// gradient has the argument's shape, dtype and device; others may hold it, so it is only read.
-inline Tensor take_arrived_gradient(size_t i) {
-  return detail::arrived_gradients != nullptr ? detail::arrived_gradients->take(i) : Tensor();
+/// gradient has the argument's shape, dtype and device. It is only read unless it is said to be
+/// writable: then nobody else holds it, or it lies at the place where the gradient must end
+/// (set_grad_destination).
+inline ArrivedSum take_arrived_sum(size_t i) {
+  return detail::arrived_gradients != nullptr ? detail::arrived_gradients->take(i) : ArrivedSum();
 }
+/// Takes it for a derivative that only reads it.
+inline Tensor take_arrived_gradient(size_t i) { return take_arrived_sum(i).tensor; }
 
 }  // namespace lockstep

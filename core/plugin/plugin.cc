@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
 #include <set>
 
 #include "core/base/check.h"
@@ -235,7 +236,7 @@ struct Plugin::Library {
   std::vector<Registration> registrations;
 };
 
-Plugin load_library(const std::filesystem::path& path) {
+Plugin load_library(const std::string& path) {
   auto library = std::make_unique<Plugin::Library>(existing(path));
   const std::string& where = library->path;
   library->version =

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,7 +29,7 @@ class Plugin {
   const std::vector<std::string>& overridden() const;
 
  private:
-  friend Plugin load_library(const std::filesystem::path& path);
+  friend Plugin load_library(const std::string& path);
   struct Library;
   explicit Plugin(std::unique_ptr<Library> library);
 
@@ -41,6 +40,6 @@ class Plugin {
 /// DispatchError if it is not a plug-in (a symbol is missing, or it was made for a newer version of
 /// the ABI) or registers something malformed, and any error that the plug-in reports. The message
 /// starts with the path.
-[[nodiscard]] Plugin load_library(const std::filesystem::path& path);
+[[nodiscard]] Plugin load_library(const std::string& path);
 
 }  // namespace lockstep

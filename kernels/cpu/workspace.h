@@ -43,6 +43,7 @@ enum class WorkspaceUse : uint8_t {
   kConvWeight,
   kConvSums,
   kLoopProgram,
+  kOrderedProduct,
   kPlaneSums,
   kProductScratch,
   kTileSums,
@@ -50,7 +51,7 @@ enum class WorkspaceUse : uint8_t {
   kWinograd,
   kWinogradBlock,
 };
-inline constexpr int kWorkspaceUses = 15;
+inline constexpr int kWorkspaceUses = 16;
 
 /// This thread's workspace for one use. They are one thread-local object: where a running program
 /// loads the library, as Python does, thread-locals share a few hundred bytes

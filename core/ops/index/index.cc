@@ -1,6 +1,7 @@
 #include "core/ops/index/index.h"
 
 #include "core/base/check.h"
+#include "core/dispatch/arrived_gradient.h"
 #include "core/dispatch/op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
@@ -40,6 +41,20 @@ Outputs embedding_dense_backward(const Tensor& grad_output, const Tensor& indice
            "[embedding_dense_backward] expected a floating gradient, got {}.",
            to_string(grad_output.dtype()));
   return one({num_weights, grad_output.sizes()[rank]}, grad_output.dtype());
+}
+
+Outputs embedding_gradient_added(const Tensor& self, const Tensor& grad_output,
+                                 const Tensor& indices, int64_t padding_idx, bool by_frequency) {
+  LS_CHECK(self.dim() == 2, ShapeError,
+           "[_embedding_gradient_added] expected a matrix [rows, width], got shape {}.",
+           self.shape());
+  const int64_t width = grad_output.dim() > 0 ? grad_output.size(-1) : 0;
+  LS_CHECK(width == self.size(1) && grad_output.dtype() == self.dtype(), ShapeError,
+           "[_embedding_gradient_added] expected a {} gradient of width {}, got {} of shape {}.",
+           to_string(self.dtype()), self.size(1), to_string(grad_output.dtype()),
+           grad_output.shape());
+  return rules::embedding_dense_backward(grad_output, indices, self.size(0), padding_idx,
+                                         by_frequency);
 }
 
 Outputs index_select(const Tensor& self, int64_t dim, const Tensor& index) {
@@ -118,6 +133,20 @@ Tensor frequencies(const Tensor& indices, int64_t rows) {
   return index_select(each, 0, flat).reshape(indices.sizes()).unsqueeze(-1);
 }
 
+/// `sum` plus the gradient of an embedding's weight, in place where it may be.
+Tensor added_to(ArrivedSum sum, const Tensor& grad, const Tensor& indices, int64_t padding_idx,
+                bool by_frequency) {
+  if (grad.requires_grad() || sum.tensor.requires_grad()) {
+    return sum.tensor +
+           embedding_gradient(grad, indices, sum.tensor.size(0), padding_idx, by_frequency);
+  }
+  if (!sum.is_writable) {
+    return _embedding_gradient_added(sum.tensor, grad, indices, padding_idx, by_frequency);
+  }
+  _embedding_gradient_added_(sum.tensor, grad, indices, padding_idx, by_frequency);
+  return std::move(sum.tensor);
+}
+
 /// The elements of `values` where the mask is true, in order, padded with zeros to a tensor of
 /// `sizes`.
 Tensor taken_in_order(const Tensor& values, const Tensor& mask, IntList sizes) {
@@ -148,6 +177,11 @@ LS_OP(embedding, Tensor(const Tensor&, const Tensor&, int64_t, bool, bool),
             const int64_t rows = ctx.sizes(0)[0];
             const int64_t padding = ctx.argument<int64_t>(2);
             const bool by_frequency = ctx.argument<bool>(3);
+            // Other uses of the weight, as a tied classifier's, have sent theirs before: only the
+            // rows that were read are added to it.
+            if (ArrivedSum sum = take_arrived_sum(0); sum.tensor.defined()) {
+              return added_to(std::move(sum), grad, indices, padding, by_frequency);
+            }
             const Tensor destination = ctx.destination(0);
             return destination.defined()
                        ? embedding_dense_backward_out(destination, grad, indices, rows, padding,
@@ -191,6 +225,25 @@ const Tensor& embedding_dense_backward_out(const Tensor& out, const Tensor& grad
                                            int64_t padding_idx, bool scale_grad_by_freq) {
   return op_embedding_dense_backward.out(grad_output, indices, num_weights, padding_idx,
                                          scale_grad_by_freq, out);
+}
+
+LS_OP(embedding_gradient_added, Tensor(const Tensor&, const Tensor&, const Tensor&, int64_t, bool),
+      "_embedding_gradient_added(Tensor self, Tensor grad_output, Tensor indices, SymInt "
+      "padding_idx, bool scale_grad_by_freq) -> Tensor")
+    .doc("self + embedding_dense_backward(grad_output, ...); rows without a use stay as they are.")
+    .structured(rules::embedding_gradient_added)
+    .in_place()
+    .not_differentiable("it is embedding's derivative where that is not recorded");
+Tensor _embedding_gradient_added(const Tensor& self, const Tensor& grad_output,
+                                 const Tensor& indices, int64_t padding_idx,
+                                 bool scale_grad_by_freq) {
+  return op_embedding_gradient_added(self, grad_output, indices, padding_idx, scale_grad_by_freq);
+}
+const Tensor& _embedding_gradient_added_(const Tensor& self, const Tensor& grad_output,
+                                         const Tensor& indices, int64_t padding_idx,
+                                         bool scale_grad_by_freq) {
+  return op_embedding_gradient_added.in_place(self, grad_output, indices, padding_idx,
+                                              scale_grad_by_freq);
 }
 
 Tensor embedding_gradient(const Tensor& grad_output, const Tensor& indices, int64_t num_weights,

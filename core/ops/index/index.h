@@ -26,6 +26,14 @@ const Tensor& embedding_dense_backward_out(const Tensor& out, const Tensor& grad
 /// ATen's does.
 Tensor embedding_gradient(const Tensor& grad_output, const Tensor& indices, int64_t num_weights,
                           int64_t padding_idx, bool scale_grad_by_freq);
+/// `self` [rows, width] plus the gradient of embedding's weight, each row's sum rounded before it
+/// is added. Rows that `indices` do not name stay as they are. With `_` at the end in place.
+Tensor _embedding_gradient_added(const Tensor& self, const Tensor& grad_output,
+                                 const Tensor& indices, int64_t padding_idx,
+                                 bool scale_grad_by_freq);
+const Tensor& _embedding_gradient_added_(const Tensor& self, const Tensor& grad_output,
+                                         const Tensor& indices, int64_t padding_idx,
+                                         bool scale_grad_by_freq);
 
 /// The slices of self at `index` (one dimension, or 0-d) along `dim`.
 Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index);

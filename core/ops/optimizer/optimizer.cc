@@ -111,6 +111,19 @@ Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList mo
   return {};
 }
 
+Outputs fused_lion(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs, double,
+                   double, double, double, double, IntList decayed, OptionalTensor grad_factor,
+                   OptionalTensor found_inf, MutableTensorList casts) {
+  constexpr std::string_view kOp = "_fused_lion_";
+  check_list(kOp, self, {"self", self}, true);
+  check_list(kOp, self, {"grads", grads}, false);
+  check_list(kOp, self, {"exp_avgs", exp_avgs}, true);
+  check_decayed(kOp, self, decayed);
+  check_control(kOp, grad_factor, found_inf);
+  check_casts(kOp, self, casts);
+  return {};
+}
+
 Outputs block_square_sums(TensorList self) {
   constexpr std::string_view kOp = "_block_square_sums";
   int64_t blocks = 0;
@@ -172,6 +185,23 @@ void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList mom
                  MutableTensorList casts) {
   op_fused_sgd(self, grads, momentum_buffers, lr, momentum, nesterov, weight_decay, grad_scale,
                decayed, grad_factor, found_inf, casts);
+}
+
+LS_OP(fused_lion,
+      void(MutableTensorList, TensorList, MutableTensorList, double, double, double, double, double,
+           IntList, OptionalTensor, OptionalTensor, MutableTensorList),
+      "_fused_lion_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, float lr, "
+      "float beta1, float beta2, float weight_decay, float grad_scale=1., int[] decayed=[], "
+      "Tensor? grad_factor=None, Tensor? found_inf=None, Tensor(c!)[] casts=[]) -> ()")
+    .doc("One step of Lion on all parameters in one pass.")
+    .structured(rules::fused_lion)
+    .not_differentiable("it is an optimizer's step");
+void _fused_lion_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs, double lr,
+                  double beta1, double beta2, double weight_decay, double grad_scale,
+                  IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf,
+                  MutableTensorList casts) {
+  op_fused_lion(self, grads, exp_avgs, lr, beta1, beta2, weight_decay, grad_scale, decayed,
+                grad_factor, found_inf, casts);
 }
 
 LS_OP(block_square_sums, Tensor(TensorList), "_block_square_sums(Tensor[] self) -> Tensor")

@@ -38,6 +38,15 @@ void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList mom
                  double grad_scale = 1.0, IntList decayed = {}, OptionalTensor grad_factor = {},
                  OptionalTensor found_inf = {}, MutableTensorList casts = {});
 
+/// One step of Lion (Chen et al. 2023) in place. For each element, with g = grad_scale * grad:
+///   c = beta1 m + (1 - beta1) g;  p -= lr * (sign(c) + weight_decay * p)
+///   m = beta2 m + (1 - beta2) g
+/// Means start at zero. `decayed`, `grad_factor`, `found_inf`, `casts` as above.
+void _fused_lion_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs, double lr,
+                  double beta1, double beta2, double weight_decay, double grad_scale = 1.0,
+                  IntList decayed = {}, OptionalTensor grad_factor = {},
+                  OptionalTensor found_inf = {}, MutableTensorList casts = {});
+
 /// Elements covered by one partial sum of `_block_square_sums`; also the granularity at which
 /// parameters may be sharded.
 inline constexpr int64_t kNormBlock = 4096;

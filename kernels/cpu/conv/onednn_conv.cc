@@ -16,6 +16,7 @@
 #include "core/memory/address_space.h"
 #include "core/tensor/tensor.h"
 #include "kernels/cpu/matmul/onednn.h"
+#include "kernels/cpu/matmul/onednn_primitive.h"
 #include "kernels/cpu/matmul/onednn_use.h"
 #include "kernels/cpu/workspace.h"
 
@@ -24,16 +25,6 @@ namespace lockstep::cpu::onednn {
 namespace {
 
 using dnnl::memory;
-
-dnnl::engine& engine() {
-  // Never destroyed: threads may compute for as long as the process lives.
-  static auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return *engine;
-}
-
-memory at(const memory::desc& description, const void* data) {
-  return {description, engine(), const_cast<void*>(data)};
-}
 
 /// A compiled oneDNN primitive. Its memory is passed at each call, so any thread may run it.
 class Step {
@@ -49,7 +40,7 @@ class Step {
     Workspace& scratch = thread_workspace(WorkspaceUse::kConvScratch);
     const memory::desc description({static_cast<int64_t>(scratch_bytes_)}, memory::data_type::u8,
                                    memory::format_tag::x);
-    arguments[DNNL_ARG_SCRATCHPAD] = at(description, scratch.room(scratch_bytes_));
+    arguments[DNNL_ARG_SCRATCHPAD] = memory_at(description, scratch.room(scratch_bytes_));
     primitive_.execute(stream, arguments);
     stream.wait();
   }
@@ -59,12 +50,6 @@ class Step {
   size_t scratch_bytes_ = 0;
 };
 
-dnnl::primitive_attr with_our_memory() {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attributes;
-}
-
 /// Layouts of one of the three tensors: ours (row-major) and the one the kernel chose.
 struct Operand {
   memory::desc plain;
@@ -73,10 +58,10 @@ struct Operand {
 
   bool is_plain() const { return plain == packed; }
   void pack(const void* from, void* to) const {
-    reorder.run({{DNNL_ARG_FROM, at(plain, from)}, {DNNL_ARG_TO, at(packed, to)}});
+    reorder.run({{DNNL_ARG_FROM, memory_at(plain, from)}, {DNNL_ARG_TO, memory_at(packed, to)}});
   }
   void unpack(const void* from, void* to) const {
-    reorder.run({{DNNL_ARG_FROM, at(packed, from)}, {DNNL_ARG_TO, at(plain, to)}});
+    reorder.run({{DNNL_ARG_FROM, memory_at(packed, from)}, {DNNL_ARG_TO, memory_at(plain, to)}});
   }
 };
 
@@ -140,15 +125,13 @@ Compiled compile(ConvResult result, const ConvProblem& p, bool with_bias) {
   };
   Compiled compiled;
   if (with_bias) compiled.bias = row_major({p.features}, type);
-  const dnnl::primitive_attr attributes = with_our_memory();
   // oneDNN requires a forward primitive descriptor as a hint for the backward ones.
   const auto forward = [&](const memory::desc& of_map) {
     const memory::desc of_image(image, type, memory::format_tag::any);
     const memory::desc of_weight(weight, type, memory::format_tag::any);
-    const dnnl::convolution_forward::desc description(dnnl::prop_kind::forward_training, kAlgorithm,
-                                                      of_image, of_weight, compiled.bias, of_map,
-                                                      stride, dilation, padding, padding_behind(p));
-    return dnnl::convolution_forward::primitive_desc(description, attributes, engine());
+    return describe<dnnl::convolution_forward>(dnnl::prop_kind::forward_training, kAlgorithm,
+                                               of_image, of_weight, compiled.bias, of_map, stride,
+                                               dilation, padding, padding_behind(p));
   };
   const memory::desc any_map(map, type, memory::format_tag::any);
   const auto take = [&](const auto& description, dnnl::primitive kernel,
@@ -168,19 +151,17 @@ Compiled compile(ConvResult result, const ConvProblem& p, bool with_bias) {
     take(description, dnnl::convolution_forward(description), description.src_desc(),
          description.weights_desc(), description.dst_desc());
   } else if (result == ConvResult::kImage) {
-    const dnnl::convolution_backward_data::desc backward(
-        kAlgorithm, any(image, ConvResult::kImage), any(weight, ConvResult::kWeight),
-        any(map, ConvResult::kMap), stride, dilation, padding, padding_behind(p));
-    const dnnl::convolution_backward_data::primitive_desc description(backward, attributes,
-                                                                      engine(), forward(any_map));
+    const auto description = describe_backward<dnnl::convolution_backward_data>(
+        forward(any_map), kAlgorithm, any(image, ConvResult::kImage),
+        any(weight, ConvResult::kWeight), any(map, ConvResult::kMap), stride, dilation, padding,
+        padding_behind(p));
     take(description, dnnl::convolution_backward_data(description), description.diff_src_desc(),
          description.weights_desc(), description.diff_dst_desc());
   } else {
-    const dnnl::convolution_backward_weights::desc backward(
-        kAlgorithm, any(image, ConvResult::kImage), any(weight, ConvResult::kWeight),
-        any(map, ConvResult::kMap), stride, dilation, padding, padding_behind(p));
-    const dnnl::convolution_backward_weights::primitive_desc description(
-        backward, attributes, engine(), forward(any_map));
+    const auto description = describe_backward<dnnl::convolution_backward_weights>(
+        forward(any_map), kAlgorithm, any(image, ConvResult::kImage),
+        any(weight, ConvResult::kWeight), any(map, ConvResult::kMap), stride, dilation, padding,
+        padding_behind(p));
     take(description, dnnl::convolution_backward_weights(description), description.src_desc(),
          description.diff_weights_desc(), description.diff_dst_desc());
   }
@@ -189,7 +170,8 @@ Compiled compile(ConvResult result, const ConvProblem& p, bool with_bias) {
     if (operand.is_plain()) continue;
     const memory::desc& from = i == index(result) ? operand.packed : operand.plain;
     const memory::desc& to = i == index(result) ? operand.plain : operand.packed;
-    const dnnl::reorder::primitive_desc description(engine(), from, engine(), to, attributes);
+    const dnnl::reorder::primitive_desc description(engine(), from, engine(), to,
+                                                    with_our_memory());
     operand.reorder = Step(dnnl::reorder(description), description);
   }
   return compiled;
@@ -252,10 +234,10 @@ class Call {
  public:
   Call(const Compiled& compiled, ConvResult result) : compiled_(compiled), result_(result) {}
 
-  void set_bias(const void* bias) { arguments_[DNNL_ARG_BIAS] = at(compiled_.bias, bias); }
+  void set_bias(const void* bias) { arguments_[DNNL_ARG_BIAS] = memory_at(compiled_.bias, bias); }
   /// Sets an operand in its packed layout, or the memory for a result in that layout.
   void set_packed(size_t tensor, void* data) {
-    arguments_[argument(tensor)] = at(compiled_.operands[tensor].packed, data);
+    arguments_[argument(tensor)] = memory_at(compiled_.operands[tensor].packed, data);
   }
   /// Sets an operand in our layout, or the memory for the result; `room` provides the packed copy.
   void set_plain(size_t tensor, void* data, Workspace& room) {

@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/dispatch/kernel.h"
 #include "kernels/cpu/elements.h"
+#include "kernels/cpu/index/index_lines.h"
 #include "kernels/cpu/index/index_reader.h"
 
 namespace lockstep::cpu {
@@ -73,10 +74,16 @@ void add_uses(ComputeType<T>* __restrict sum, const T* grad, int64_t width,
   }
 }
 
-void embedding_dense_backward(const Out& out, const In& grad_output, const In& indices,
-                              int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq) {
-  const RowUses uses(read_indices("embedding_dense_backward", indices, num_weights), num_weights,
-                     padding_idx);
+/// What the sums of the uses become.
+enum class UseSums { kRows, kAddedToRows };
+
+/// Rows without a use become zeros, or stay as they are.
+template <UseSums kSums>
+void sum_uses(std::string_view op, const Out& out, const In& grad_output, const In& indices,
+              int64_t padding_idx, bool scale_grad_by_freq) {
+  constexpr bool kAdds = kSums == UseSums::kAddedToRows;
+  const int64_t num_weights = out.size(0);
+  const RowUses uses(read_indices(op, indices, num_weights), num_weights, padding_idx);
   const int64_t width = out.size(1);
   if (out.numel == 0) return;
   with_floating_type(out.dtype, [&]<class T>() {
@@ -97,30 +104,52 @@ void embedding_dense_backward(const Out& out, const In& grad_output, const In& i
         }
         return low;
       };
-      std::vector<C> buffer(std::is_same_v<T, C> ? 0 : static_cast<size_t>(width));
+      std::vector<C> buffer(!kAdds && std::is_same_v<T, C> ? 0 : static_cast<size_t>(width));
       const int64_t end = row_at(last);
       for (int64_t row = row_at(first); row < end; ++row) {
         T* to = out.data<T>() + row * width;
         const int64_t start = uses.starts[static_cast<size_t>(row)];
         const int64_t count = uses.starts[static_cast<size_t>(row) + 1] - start;
         if (count == 0) {
-          std::memset(static_cast<void*>(to), 0, static_cast<size_t>(width) * sizeof(T));
+          if (!kAdds)
+            std::memset(static_cast<void*>(to), 0, static_cast<size_t>(width) * sizeof(T));
           continue;
         }
-        C* sum = row_target<T>(to, buffer.data());
+        C* sum = kAdds ? buffer.data() : row_target<T>(to, buffer.data());
         add_uses<T>(sum, grad, width, uses.positions.data() + start, count);
         if (scale_grad_by_freq) {
           for (int64_t k = 0; k < width; ++k) sum[k] /= static_cast<C>(count);
         }
-        finish_row<T>(to, sum, width);
+        if constexpr (kAdds) {
+          // As an addition of rows that were stored: the sum is rounded first.
+          for (int64_t k = 0; k < width; ++k) {
+            to[k] = T(static_cast<C>(to[k]) + static_cast<C>(T(sum[k])));
+          }
+        } else {
+          finish_row<T>(to, sum, width);
+        }
       }
     });
   });
+}
+
+void embedding_dense_backward(const Out& out, const In& grad_output, const In& indices, int64_t,
+                              int64_t padding_idx, bool scale_grad_by_freq) {
+  sum_uses<UseSums::kRows>("embedding_dense_backward", out, grad_output, indices, padding_idx,
+                           scale_grad_by_freq);
+}
+
+void embedding_gradient_added(const Out& out, const In& self, const In& grad_output,
+                              const In& indices, int64_t padding_idx, bool scale_grad_by_freq) {
+  start_from(out, self);
+  sum_uses<UseSums::kAddedToRows>("_embedding_gradient_added", out, grad_output, indices,
+                                  padding_idx, scale_grad_by_freq);
 }
 
 }  // namespace
 
 LS_KERNEL(CPU, "embedding", embedding, Strides::kContiguous);
 LS_KERNEL(CPU, "embedding_dense_backward", embedding_dense_backward, Strides::kContiguous);
+LS_KERNEL(CPU, "_embedding_gradient_added", embedding_gradient_added, Strides::kContiguous);
 
 }  // namespace lockstep::cpu

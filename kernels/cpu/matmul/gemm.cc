@@ -10,6 +10,7 @@
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/matmul/gemm_loop.h"
 #include "kernels/cpu/matmul/onednn.h"
+#include "kernels/cpu/matmul/ordered_product.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu {
@@ -100,13 +101,23 @@ void outer_product(int64_t m, int64_t n, float alpha, const float* a, int64_t a_
   }
 }
 
+/// c = alpha op(a) op(b), added to c with `add`. Where a is not transposed, its rows are samples,
+/// and each has the same bits beside any others (ordered_product.h).
+void multiply_f32(bool transpose_a, const OrderedProduct& p, float alpha = 1) {
+  if (!transpose_a && alpha == 1 && p.k > 0 && rows_are_exact(p)) return multiply_in_order(p);
+  gemm_block(transpose_a, p.transpose_b, p.m, p.n, p.k, alpha, p.a, p.lda, p.b, p.ldb,
+             p.add ? 1.0F : 0.0F, p.c, p.ldc);
+}
+
 void compute_f32(const Product& p, const Tile& tile) {
   const bool add = has_addend<float>(p);
   if (add) start_with_addend(p, tile);
-  gemm_block(p.a.transposed, p.b.transposed, tile.rows, tile.columns, p.k, p.alpha.to<float>(),
-             start_of<float>(p.a, tile.batch, tile.row, 0), p.a.ld,
-             start_of<float>(p.b, tile.batch, 0, tile.column), p.b.ld, add ? 1.0F : 0.0F,
-             result_of<float>(p, tile), p.ld);
+  multiply_f32(
+      p.a.transposed,
+      {p.b.transposed, tile.rows, tile.columns, p.k, start_of<float>(p.a, tile.batch, tile.row, 0),
+       p.a.ld, start_of<float>(p.b, tile.batch, 0, tile.column), p.b.ld, add,
+       result_of<float>(p, tile), p.ld},
+      p.alpha.to<float>());
 }
 
 /// result = alpha sums + beta addend, rounded once to R.
@@ -191,8 +202,8 @@ void compute_f16(const Product& p, const Tile& tile) {
                                          ta ? p.k : tile.rows, a_length);
     const std::vector<float> b = widened(start_of<Half>(p.b, tile.batch, 0, tile.column), p.b.ld,
                                          tb ? tile.columns : p.k, b_length);
-    gemm_block(ta, tb, tile.rows, tile.columns, p.k, 1.0F, a.data(), a_length, b.data(), b_length,
-               0.0F, sums, tile.columns);
+    multiply_f32(ta, {tb, tile.rows, tile.columns, p.k, a.data(), a_length, b.data(), b_length,
+                      false, sums, tile.columns});
   }
   finish_halves<Half>(p, tile, sums, tile.columns);
 }

@@ -2,9 +2,11 @@
 
 #include <dnnl_debug.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <dnnl.hpp>
 #include <memory>
 #include <string>
@@ -18,22 +20,18 @@
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/matmul/loop_products.h"
+#include "kernels/cpu/matmul/onednn_primitive.h"
 #include "kernels/cpu/matmul/onednn_use.h"
+#include "kernels/cpu/matmul/ordered_product.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu::onednn {
 
 namespace {
 
-dnnl::engine& engine() {
-  // Never destroyed: threads may compute for as long as the process lives.
-  static auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return *engine;
-}
-
 /// oneDNN's version and the instruction set it uses on this processor, given its own environment
 /// variables (ONEDNN_MAX_CPU_ISA, ...).
-std::string describe() {
+std::string facts() {
   const dnnl_version_t& version = *dnnl_version();
   std::string text = fmt::format("{}.{}.{} with {}", version.major, version.minor, version.patch,
                                  dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa()));
@@ -45,7 +43,7 @@ std::string describe() {
   return text;
 }
 
-[[maybe_unused]] const bool kRegistered = register_arithmetic_fact("oneDNN", describe);
+[[maybe_unused]] const bool kRegistered = register_arithmetic_fact("oneDNN", facts);
 
 /// m, n, k, lda, ldb, ldc, and flags.
 using MatmulKey = std::array<int64_t, 7>;
@@ -88,14 +86,11 @@ Matmul compile(const MatmulKey& key) {
   matmul.a = matrix(m, k, lda, (flags & kTransposeA) != 0, Type::bf16);
   matmul.b = matrix(k, n, ldb, (flags & kTransposeB) != 0, Type::bf16);
   matmul.c = matrix(m, n, ldc, false, (flags & kHalfResult) != 0 ? Type::bf16 : Type::f32);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const bool biased = (flags & kBias) != 0;
   if (biased) matmul.bias = matrix(1, n, n, false, Type::bf16);
-  const dnnl::matmul::desc operation =
-      biased ? dnnl::matmul::desc(matmul.a, matmul.b, matmul.bias, matmul.c)
-             : dnnl::matmul::desc(matmul.a, matmul.b, matmul.c);
-  const dnnl::matmul::primitive_desc description(operation, attributes, engine());
+  const auto description = biased
+                               ? describe<dnnl::matmul>(matmul.a, matmul.b, matmul.bias, matmul.c)
+                               : describe<dnnl::matmul>(matmul.a, matmul.b, matmul.c);
   matmul.primitive = dnnl::matmul(description);
   matmul.scratch_bytes = description.scratchpad_desc().get_size();
   note_static_objects();
@@ -112,10 +107,6 @@ const Matmul& compiled(const MatmulKey& key) {
   if (found != cache->end()) return found->second;
   if (cache->size() >= kMost) cache->clear();
   return cache->emplace(key, compile(key)).first->second;
-}
-
-dnnl::memory memory(const dnnl::memory::desc& description, const void* data) {
-  return {description, engine(), const_cast<void*>(data)};
 }
 
 /// Whether oneDNN multiplies bf16 on this processor: before AVX-512 it does not.
@@ -153,8 +144,14 @@ void multiply_wide(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int
   widen(a, lda, transpose_a ? k : m, length_a, wide_a);
   widen(b, ldb, transpose_b ? n : k, length_b, wide_b);
   float* const sums = is_wide ? static_cast<float*>(result.data) : wide_b + k * n;
-  sgemm(transpose_a, transpose_b, m, n, k, 1, wide_a, length_a, wide_b, length_b, 0, sums,
-        is_wide ? result.ld : n);
+  const int64_t ld = is_wide ? result.ld : n;
+  const OrderedProduct product{transpose_b, m,        n,     k,    wide_a, length_a,
+                               wide_b,      length_b, false, sums, ld};
+  if (transpose_a || !rows_are_exact(product)) {
+    sgemm(transpose_a, transpose_b, m, n, k, 1, wide_a, length_a, wide_b, length_b, 0, sums, ld);
+  } else {
+    multiply_in_order(product);
+  }
   if (is_wide) return;
   auto* const rounded = static_cast<BFloat16*>(result.data);
   for (int64_t i = 0; i < m; ++i) {
@@ -162,6 +159,43 @@ void multiply_wide(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int
       const float bias = result.bias != nullptr ? convert<float>(result.bias[j]) : 0.0F;
       rounded[i * result.ld + j] = convert<BFloat16>(sums[i * n + j] + bias);
     }
+  }
+}
+
+/// oneDNN 3.7 reads the one row of a transposed factor as if its elements lay side by side.
+constexpr bool kMisreadsStridedRows = DNNL_VERSION_MAJOR >= 3;
+
+/// `length` elements, `stride` apart, side by side; valid until the thread's next call.
+const BFloat16* side_by_side(const BFloat16* from, int64_t length, int64_t stride) {
+  if (stride == 1) return from;
+  auto* const to =
+      static_cast<BFloat16*>(thread_workspace(WorkspaceUse::kWideProduct)
+                                 .room(static_cast<size_t>(length) * sizeof(BFloat16)));
+  for (int64_t i = 0; i < length; ++i) to[i] = from[i * stride];
+  return to;
+}
+
+/// The library computes the one row of a product in another order than each of several rows.
+constexpr int64_t kLeastRows = 16;
+
+/// Computes a product of fewer rows than kLeastRows as one of as many, so that their sums are those
+/// of more rows.
+void multiply_padded(bool transpose_b, int64_t m, int64_t n, int64_t k, const BFloat16* a,
+                     int64_t lda, const BFloat16* b, int64_t ldb, const Bf16Result& result) {
+  const size_t element = size_of(result.dtype);
+  const size_t factor_bytes = static_cast<size_t>(kLeastRows * k) * sizeof(BFloat16);
+  const size_t row_bytes = static_cast<size_t>(n) * element;
+  auto* const room = static_cast<std::byte*>(
+      thread_workspace(WorkspaceUse::kWideProduct)
+          .room(factor_bytes + static_cast<size_t>(kLeastRows) * row_bytes));
+  auto* const rows = reinterpret_cast<BFloat16*>(room);
+  for (int64_t i = 0; i < m; ++i) std::copy_n(a + i * lda, k, rows + i * k);
+  std::fill_n(rows + m * k, (kLeastRows - m) * k, BFloat16());
+  gemm_bf16(false, transpose_b, kLeastRows, n, k, rows, k, b, ldb,
+            {room + factor_bytes, n, result.dtype, result.bias});
+  for (int64_t i = 0; i < m; ++i) {
+    std::memcpy(static_cast<std::byte*>(result.data) + static_cast<size_t>(i * result.ld) * element,
+                room + factor_bytes + static_cast<size_t>(i) * row_bytes, row_bytes);
   }
 }
 
@@ -210,6 +244,14 @@ void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t
   if (!use) return loops::gemm_bf16(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, result);
   const LibraryOnOneThread one_thread;
   if (!has_bf16()) return multiply_wide(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, result);
+  if (!transpose_a && m < kLeastRows) {
+    return multiply_padded(transpose_b, m, n, k, a, lda, b, ldb, result);
+  }
+  if (kMisreadsStridedRows && m == 1 && transpose_a) {
+    a = side_by_side(a, k, lda);
+    transpose_a = false;
+    lda = k;
+  }
   try {
     const int64_t flags = (transpose_a ? kTransposeA : 0) | (transpose_b ? kTransposeB : 0) |
                           (result.dtype == DType::kBF16 ? kHalfResult : 0) |
@@ -221,11 +263,11 @@ void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t
                                                  dnnl::memory::format_tag::x);
     thread_local dnnl::stream stream(engine());
     std::unordered_map<int, dnnl::memory> arguments = {
-        {DNNL_ARG_SRC, memory(matmul.a, a)},
-        {DNNL_ARG_WEIGHTS, memory(matmul.b, b)},
-        {DNNL_ARG_DST, memory(matmul.c, result.data)},
-        {DNNL_ARG_SCRATCHPAD, memory(scratch_description, scratch.room(matmul.scratch_bytes))}};
-    if (result.bias != nullptr) arguments[DNNL_ARG_BIAS] = memory(matmul.bias, result.bias);
+        {DNNL_ARG_SRC, memory_at(matmul.a, a)},
+        {DNNL_ARG_WEIGHTS, memory_at(matmul.b, b)},
+        {DNNL_ARG_DST, memory_at(matmul.c, result.data)},
+        {DNNL_ARG_SCRATCHPAD, memory_at(scratch_description, scratch.room(matmul.scratch_bytes))}};
+    if (result.bias != nullptr) arguments[DNNL_ARG_BIAS] = memory_at(matmul.bias, result.bias);
     matmul.primitive.execute(stream, arguments);
     stream.wait();
   } catch (const dnnl::error& error) {

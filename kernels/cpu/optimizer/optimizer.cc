@@ -9,6 +9,7 @@
 #include "core/base/parallel.h"
 #include "core/dispatch/kernel.h"
 #include "kernels/common/bias_correction.h"
+#include "kernels/common/lion_direction.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/row_lanes.h"
 
@@ -188,6 +189,50 @@ void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, 
       factor_of(grad_scale, grad_factor), decayed, casts);
 }
 
+/// Factors of one Lion step, the same for all elements.
+template <class T>
+struct LionFactors {
+  T gradient, lr, first, first_new, second, second_new;
+};
+
+template <class T>
+void lion_part(T* __restrict p, const T* __restrict grad, T* __restrict m, int64_t n,
+               const LionFactors<T>& f, T keep) {
+  for (int64_t i = 0; i < n; ++i) {
+    const T g = f.gradient * grad[i];
+    const T c = std::fma(f.first, m[i], f.first_new * g);
+    p[i] = std::fma(p[i], keep, -(f.lr * lion_direction(c)));
+    m[i] = std::fma(f.second, m[i], f.second_new * g);
+  }
+}
+
+template <class T>
+void lion(OutList self, InList grads, OutList exp_avgs, double lr, double beta1, double beta2,
+          double weight_decay, double grad_scale, IntList decayed, OutList casts) {
+  const LionFactors<T> factors{static_cast<T>(grad_scale), static_cast<T>(lr),
+                               static_cast<T>(beta1),      static_cast<T>(1 - beta1),
+                               static_cast<T>(beta2),      static_cast<T>(1 - beta2)};
+  for_each_part(self, kPart, [&](const Part& part) {
+    const size_t i = part.tensor;
+    const T keep = static_cast<T>(1 - lr * decay_of(weight_decay, decayed, i));
+    T* const p = self[i].data<T>();
+    const T* const grad = grads[i].data<T>();
+    T* const mean = exp_avgs[i].data<T>();
+    update_and_cast(part, p, casts, [&](int64_t first, int64_t count) {
+      lion_part(p + first, grad + first, mean + first, count, factors, keep);
+    });
+  });
+}
+
+void fused_lion(OutList self, InList grads, OutList exp_avgs, double lr, double beta1, double beta2,
+                double weight_decay, double grad_scale, IntList decayed, const In& grad_factor,
+                const In& found_inf, OutList casts) {
+  if (self.empty() || is_left_out(found_inf)) return;
+  const auto run = self[0].dtype == DType::kF64 ? lion<double> : lion<float>;
+  run(self, grads, exp_avgs, lr, beta1, beta2, weight_decay, factor_of(grad_scale, grad_factor),
+      decayed, casts);
+}
+
 template <class T>
 double square_sum(const T* x, int64_t n) {
   // Squares in f64: squares of f32 values are exact there and neither overflow nor underflow.
@@ -247,6 +292,7 @@ void ordered_sum(const Out& out, const In& self) {
 
 LS_KERNEL(CPU, "_fused_adamw_", fused_adamw, Strides::kContiguous);
 LS_KERNEL(CPU, "_fused_sgd_", fused_sgd, Strides::kContiguous);
+LS_KERNEL(CPU, "_fused_lion_", fused_lion, Strides::kContiguous);
 LS_KERNEL(CPU, "_block_square_sums", block_square_sums, Strides::kContiguous);
 LS_KERNEL(CPU, "_ordered_sum", ordered_sum, Strides::kContiguous);
 

@@ -43,9 +43,13 @@ __device__ void sum_uses(const EmbeddingSum& p) {
       while (add_rows<4>(p, grad, packs, k, use, row, sum)) use += 4;
       while (add_rows<1>(p, grad, packs, k, use, row, sum)) ++use;
       Columns result;
+      const Columns before = p.adds ? out[row * packs + k] : Columns{};
       for (int c = 0; c < kWidth; ++c) {
         if (p.divides) sum[c] /= static_cast<C>(use - first);
         result.at[c] = convert<T>(sum[c]);
+        if (p.adds) {
+          result.at[c] = convert<T>(convert<C>(before.at[c]) + convert<C>(result.at[c]));
+        }
       }
       out[row * packs + k] = result;
     }

@@ -18,6 +18,7 @@ constexpr unsigned kThreads = 256;
 
 const DTypeKernels kAdamW(kImage, "optimizer_adamw", {DType::kF32, DType::kF64});
 const DTypeKernels kSgd(kImage, "optimizer_sgd", {DType::kF32, DType::kF64});
+const DTypeKernels kLion(kImage, "optimizer_lion", {DType::kF32, DType::kF64});
 const DTypeKernels kSquareSums(kImage, "optimizer_square_sums", {DType::kF32, DType::kF64});
 const DTypeKernels kOrderedSum(kImage, "optimizer_ordered_sum", {DType::kF32, DType::kF64});
 
@@ -123,6 +124,24 @@ void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, 
                                : run.template operator()<float>();
 }
 
+void fused_lion(OutList self, InList grads, OutList exp_avgs, double lr, double beta1, double beta2,
+                double weight_decay, double grad_scale, IntList decayed, const In& grad_factor,
+                const In& found_inf, OutList casts) {
+  if (self.empty()) return;
+  const auto run = [&]<class T>() {
+    const LionFactors<T> factors{.lr = static_cast<T>(lr),
+                                 .first = static_cast<T>(beta1),
+                                 .first_new = static_cast<T>(1 - beta1),
+                                 .second = static_cast<T>(beta2),
+                                 .second_new = static_cast<T>(1 - beta2),
+                                 .keep = {T(1), static_cast<T>(1 - lr * weight_decay)}};
+    launch_steps(kLion[self[0].dtype], factors, control_of(grad_scale, grad_factor, found_inf),
+                 self, grads, {exp_avgs, OutList()}, decayed, casts);
+  };
+  self[0].dtype == DType::kF64 ? run.template operator()<double>()
+                               : run.template operator()<float>();
+}
+
 void block_square_sums(const Out& out, InList self) {
   static_assert(kOptimizerPart == kNormBlock);
   double* place = out.data<double>();
@@ -163,6 +182,7 @@ void ordered_sum(const Out& out, const In& self) {
 
 LS_KERNEL(CUDA, "_fused_adamw_", fused_adamw, Strides::kContiguous);
 LS_KERNEL(CUDA, "_fused_sgd_", fused_sgd, Strides::kContiguous);
+LS_KERNEL(CUDA, "_fused_lion_", fused_lion, Strides::kContiguous);
 LS_KERNEL(CUDA, "_block_square_sums", block_square_sums, Strides::kContiguous);
 LS_KERNEL(CUDA, "_ordered_sum", ordered_sum, Strides::kContiguous);
 

@@ -1,4 +1,5 @@
 #include "kernels/common/bias_correction.h"
+#include "kernels/common/lion_direction.h"
 #include "kernels/cuda/block_reduce.cuh"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/fault.cuh"
@@ -99,6 +100,24 @@ struct Sgd {
     const T b = std::fma(f.momentum, state[0], g);
     state[0] = b;
     p = std::fma(-f.lr, std::fma(f.of_buffer, b, f.of_gradient * g), p);
+  }
+};
+
+template <class T>
+struct Lion {
+  static constexpr int kStates = 1;
+  const LionFactors<T>& f;
+  T gradient;
+  T keep = T(1);
+  __device__ Lion(const LionFactors<T>& factors, const StepControl& control)
+      : f(factors), gradient(grad_factor<T>(control)) {}
+  __device__ void begin(bool decays) { keep = f.keep[decays ? 1 : 0]; }
+  __device__ bool uses(int) const { return true; }
+  __device__ void operator()(T& p, T grad, T* state) const {
+    const T g = gradient * grad;
+    const T c = std::fma(f.first, state[0], f.first_new * g);
+    p = std::fma(p, keep, -(f.lr * lion_direction(c)));
+    state[0] = std::fma(f.second, state[0], f.second_new * g);
   }
 };
 
@@ -226,6 +245,12 @@ LS_CUDA_KERNEL(optimizer_sgd_f32, OptimizerStep<SgdFactors<float>>, kThreads) {
 }
 LS_CUDA_KERNEL(optimizer_sgd_f64, OptimizerStep<SgdFactors<double>>, kThreads) {
   optimizer_step<double, Sgd<double>>(p);
+}
+LS_CUDA_KERNEL(optimizer_lion_f32, OptimizerStep<LionFactors<float>>, kThreads) {
+  optimizer_step<float, Lion<float>>(p);
+}
+LS_CUDA_KERNEL(optimizer_lion_f64, OptimizerStep<LionFactors<double>>, kThreads) {
+  optimizer_step<double, Lion<double>>(p);
 }
 LS_CUDA_KERNEL(optimizer_square_sums_f32, BlockSquareSums, kThreads) {
   block_square_sums<float>(p);

@@ -65,6 +65,12 @@ struct SgdFactors {
   bool has_momentum;
 };
 
+template <class T>
+struct LionFactors {
+  T lr, first, first_new, second, second_new;
+  T keep[2];
+};
+
 /// A tensor and the destination of its parts' sums of squares.
 struct SquaredTensor {
   const void* x;

@@ -1,0 +1,285 @@
+#include <algorithm>
+
+#include "kernels/cpu/arithmetic.h"
+#include "kernels/cpu/matmul/ordered_product.h"
+#include "kernels/cpu/transpose.h"
+#include "kernels/cpu/workspace.h"
+
+namespace lockstep::cpu {
+
+namespace {
+
+/// Columns that are computed together: for one row as many chains of additions as hide the latency
+/// of one.
+constexpr int64_t kPanel = 64;
+/// Rows whose sums are kept together in a core's nearest cache: whole tiles of registers.
+constexpr int64_t kRowsAtOnce = 24;
+/// Up to as many rows a panel is read once, so that it need not stay in a cache.
+constexpr int64_t kOnePass = 8;
+/// Terms of a turned panel that stays in that cache.
+constexpr int64_t kNearDepth = 64;
+
+/// Memory of one panel.
+struct PanelRoom {
+  float* factor;  ///< [kMostTerms, kPanel]
+  float* sums;    ///< [kRowsAtOnce, kPanel]
+};
+
+/// Terms of a panel's sums: `depth` of each, of rows of a that are `lda` apart and of b, with a row
+/// for each term, `b_step` apart.
+struct Terms {
+  const float* a;
+  int64_t lda;
+  const float* b;
+  int64_t b_step;
+  int64_t depth;
+};
+
+/// Adds terms to the sums [kRows, kVectors * P::kLanes], in order.
+template <class P, int kVectors, int64_t kRows>
+inline void add_to_tile(const Terms& terms, float* sums) {
+  typename P::Lanes sum[kRows][kVectors];
+#pragma GCC unroll 12
+  for (int64_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) P::load(sum[i][v], sums + i * kPanel + v * P::kLanes);
+  }
+  const float* b = terms.b;
+  for (int64_t s = 0; s < terms.depth; ++s, b += terms.b_step) {
+    typename P::Lanes factor[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) P::load(factor[v], b + v * P::kLanes);
+#pragma GCC unroll 12
+    for (int64_t i = 0; i < kRows; ++i) {
+      const float* const a = terms.a + i * terms.lda + s;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) P::multiply_add(sum[i][v], a, factor[v]);
+    }
+  }
+#pragma GCC unroll 12
+  for (int64_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) P::store(sums + i * kPanel + v * P::kLanes, sum[i][v]);
+  }
+}
+
+template <class P, int64_t kRows>
+inline void add_to_rows(Terms terms, int64_t row, float* sums) {
+  constexpr int kVectors = kRows == 1 ? 4 : 2;
+  terms.a += row * terms.lda;
+  for (int64_t j = 0; j < kPanel; j += kVectors * P::kLanes) {
+    add_to_tile<P, kVectors, kRows>(terms, sums + row * kPanel + j);
+    terms.b += kVectors * P::kLanes;
+  }
+}
+
+/// Adds terms to the sums [rows, kPanel]; at most kRowsAtOnce rows.
+template <class P>
+inline void add_to_panel(const Terms& terms, int64_t rows, float* sums) {
+  // Two vectors of a row of sums each: as many as the registers hold beside the factors.
+  constexpr int64_t kTile = P::kLanes == 16 ? 12 : 6;
+  int64_t row = 0;
+  for (; row + kTile <= rows; row += kTile) add_to_rows<P, kTile>(terms, row, sums);
+  for (; row + 4 <= rows; row += 4) add_to_rows<P, 4>(terms, row, sums);
+  for (; row + 2 <= rows; row += 2) add_to_rows<P, 2>(terms, row, sums);
+  if (row < rows) add_to_rows<P, 1>(terms, row, sums);
+}
+
+#if LS_HAVE_WIDE_VECTORS
+
+typedef float Quads __attribute__((vector_size(64)));
+
+// The lower, or the upper, two elements of each quad of two vectors in turn.
+#define LS_LOW_PAIRS 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29
+#define LS_HIGH_PAIRS 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31
+
+/// The 4 columns of 16 rows of 4 elements, which are `ld` apart.
+LS_WIDE_VECTORS_PART inline void turn_block(Quads (&column)[4], const float* from, int64_t ld) {
+  // Each vector holds 4 elements of 4 rows that are 4 rows apart.
+  Quads row[4];
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r, from += ld) {
+    __m512 quads = _mm512_maskz_broadcast_f32x4(0xffff, _mm_loadu_ps(from));
+    quads = _mm512_mask_broadcast_f32x4(quads, 0x00f0, _mm_loadu_ps(from + 4 * ld));
+    quads = _mm512_mask_broadcast_f32x4(quads, 0x0f00, _mm_loadu_ps(from + 8 * ld));
+    quads = _mm512_mask_broadcast_f32x4(quads, 0xf000, _mm_loadu_ps(from + 12 * ld));
+    row[r] = reinterpret_cast<Quads>(quads);
+  }
+  const Quads even_low = __builtin_shufflevector(row[0], row[2], LS_LOW_PAIRS);
+  const Quads even_high = __builtin_shufflevector(row[0], row[2], LS_HIGH_PAIRS);
+  const Quads odd_low = __builtin_shufflevector(row[1], row[3], LS_LOW_PAIRS);
+  const Quads odd_high = __builtin_shufflevector(row[1], row[3], LS_HIGH_PAIRS);
+  column[0] = __builtin_shufflevector(even_low, odd_low, LS_LOW_PAIRS);
+  column[1] = __builtin_shufflevector(even_low, odd_low, LS_HIGH_PAIRS);
+  column[2] = __builtin_shufflevector(even_high, odd_high, LS_LOW_PAIRS);
+  column[3] = __builtin_shufflevector(even_high, odd_high, LS_HIGH_PAIRS);
+}
+
+#undef LS_LOW_PAIRS
+#undef LS_HIGH_PAIRS
+
+/// Adds to the sums [kRows, 32], kPanel apart, `depth` terms, a multiple of 4, of 32 rows of a
+/// transposed factor, which are turned in registers.
+template <int kRows>
+LS_WIDE_VECTORS_PART inline void add_turned(const float* a, int64_t lda, const float* b,
+                                            int64_t ldb, int64_t depth, float* sums) {
+  Quads sum[kRows][2];
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; ++i) {
+    WideF32Arithmetic::load(sum[i][0], sums + i * kPanel);
+    WideF32Arithmetic::load(sum[i][1], sums + i * kPanel + 16);
+  }
+  for (int64_t s = 0; s < depth; s += 4) {
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      Quads column[4];
+      turn_block(column, b + 16 * half * ldb + s, ldb);
+#pragma GCC unroll 4
+      for (int t = 0; t < 4; ++t) {
+#pragma GCC unroll 4
+        for (int i = 0; i < kRows; ++i) {
+          WideF32Arithmetic::multiply_add(sum[i][half], a + i * lda + s + t, column[t]);
+        }
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; ++i) {
+    WideF32Arithmetic::store(sums + i * kPanel, sum[i][0]);
+    WideF32Arithmetic::store(sums + i * kPanel + 16, sum[i][1]);
+  }
+}
+
+#endif
+
+/// Writes `depth` elements of each of `columns` rows as columns of the panel `to`.
+template <class P>
+inline void turn_panel(float* to, const float* from, int64_t ld, int64_t depth, int64_t columns) {
+  static const TransposeBlock turn = transpose_block(sizeof(float));
+  constexpr int64_t kBytes = sizeof(float);
+  const auto turn_rest = [&](int64_t column, int64_t count, int64_t first) {
+    turn(reinterpret_cast<char*>(to + first * kPanel + column), kPanel * kBytes,
+         reinterpret_cast<const char*>(from + column * ld + first), ld * kBytes, depth - first,
+         count);
+  };
+  int64_t column = 0;
+#if LS_HAVE_WIDE_VECTORS
+  if constexpr (P::kLanes == 16) {
+    for (; column + 16 <= columns; column += 16) {
+      int64_t s = 0;
+      for (; s + 4 <= depth; s += 4) {
+        Quads turned[4];
+        turn_block(turned, from + column * ld + s, ld);
+        for (int t = 0; t < 4; ++t)
+          WideF32Arithmetic::store(to + (s + t) * kPanel + column, turned[t]);
+      }
+      if (s < depth) turn_rest(column, 16, s);
+    }
+  }
+#endif
+  if (column < columns) turn_rest(column, columns - column, 0);
+}
+
+/// The columns [first, first + columns) of a product, at most kPanel, for the terms [start, start +
+/// depth) of their sums.
+struct Part {
+  int64_t first;
+  int64_t columns;
+  int64_t start;
+  int64_t depth;
+};
+
+/// The second factor of terms [from, from + depth) of a part's piece: in place, or in the room.
+template <class P>
+inline Terms terms_of(const OrderedProduct& p, const Part& part, int64_t from, int64_t depth,
+                      const PanelRoom& room) {
+  const float* const a = p.a + part.start + from;
+  const int64_t row = part.start + from;
+  const float* const b =
+      p.b + (p.transpose_b ? part.first * p.ldb + row : row * p.ldb + part.first);
+  if (!p.transpose_b && part.columns == kPanel && p.m <= kOnePass) {
+    return {a, p.lda, b, p.ldb, depth};
+  }
+  if (p.transpose_b) {
+    turn_panel<P>(room.factor, b, p.ldb, depth, part.columns);
+  } else {
+    for (int64_t s = 0; s < depth; ++s) {
+      std::copy_n(b + s * p.ldb, part.columns, room.factor + s * kPanel);
+    }
+  }
+  for (int64_t s = 0; part.columns < kPanel && s < depth; ++s) {
+    std::fill_n(room.factor + s * kPanel + part.columns, kPanel - part.columns, 0.0F);
+  }
+  return {a, p.lda, room.factor, kPanel, depth};
+}
+
+/// Writes the sums of rows [row, row + rows), or adds them to the result.
+inline void finish(const OrderedProduct& p, const Part& part, int64_t row, int64_t rows,
+                   const float* sums) {
+  const bool add = p.add || part.start > 0;
+  for (int64_t i = 0; i < rows; ++i, sums += kPanel) {
+    float* const c = p.c + (row + i) * p.ldc + part.first;
+    if (add) {
+      for (int64_t j = 0; j < part.columns; ++j) c[j] += sums[j];
+    } else {
+      std::copy_n(sums, part.columns, c);
+    }
+  }
+}
+
+template <class P>
+inline void compute_part(const OrderedProduct& p, const Part& part, const PanelRoom& room) {
+  if (p.m <= kOnePass) {
+    std::fill_n(room.sums, p.m * kPanel, 0.0F);
+#if LS_HAVE_WIDE_VECTORS
+    if constexpr (P::kLanes == 16) {
+      if (p.transpose_b && p.m <= 4 && part.columns == kPanel && part.depth % 4 == 0) {
+        const float* const b = p.b + part.first * p.ldb + part.start;
+        for (int64_t j = 0; j < kPanel; j += 32) {
+          const auto add = [&]<int kRows>() {
+            add_turned<kRows>(p.a + part.start, p.lda, b + j * p.ldb, p.ldb, part.depth,
+                              room.sums + j);
+          };
+          if (p.m == 1) add.template operator()<1>();
+          if (p.m == 2) add.template operator()<2>();
+          if (p.m == 3) add.template operator()<3>();
+          if (p.m == 4) add.template operator()<4>();
+        }
+        return finish(p, part, 0, p.m, room.sums);
+      }
+    }
+#endif
+    for (int64_t from = 0; from < part.depth; from += kNearDepth) {
+      const int64_t depth = std::min(kNearDepth, part.depth - from);
+      add_to_panel<P>(terms_of<P>(p, part, from, depth, room), p.m, room.sums);
+    }
+    return finish(p, part, 0, p.m, room.sums);
+  }
+  Terms terms = terms_of<P>(p, part, 0, part.depth, room);
+  for (int64_t row = 0; row < p.m; row += kRowsAtOnce, terms.a += kRowsAtOnce * p.lda) {
+    const int64_t rows = std::min(kRowsAtOnce, p.m - row);
+    std::fill_n(room.sums, rows * kPanel, 0.0F);
+    add_to_panel<P>(terms, rows, room.sums);
+    finish(p, part, row, rows, room.sums);
+  }
+}
+
+}  // namespace
+
+void multiply_in_order_by_loops(const OrderedProduct& p) {
+  constexpr int64_t kRoom = (kMostTerms + kRowsAtOnce) * kPanel;
+  auto* const floats = static_cast<float*>(
+      thread_workspace(WorkspaceUse::kOrderedProduct).room(kRoom * sizeof(float)));
+  const PanelRoom room{floats, floats + kMostTerms * kPanel};
+  const int64_t piece = terms_of_piece(p.k);
+  with_arithmetic(false, [&]<class P>() {
+    for (int64_t first = 0; first < p.n; first += kPanel) {
+      const int64_t columns = std::min(kPanel, p.n - first);
+      for (int64_t start = 0; start < p.k; start += piece) {
+        compute_part<P>(p, {first, columns, start, std::min(piece, p.k - start)}, room);
+      }
+    }
+  });
+}
+
+}  // namespace lockstep::cpu

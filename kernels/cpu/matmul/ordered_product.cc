@@ -1,0 +1,84 @@
+#include "kernels/cpu/matmul/ordered_product.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "core/base/philox.h"
+#include "core/device/exact_rows.h"
+#include "kernels/cpu/matmul/onednn.h"
+
+namespace lockstep::cpu {
+
+namespace {
+
+/// The library's own kernels for fewer rows have other orders.
+constexpr int64_t kFewRows = 16;
+
+/// Computes a product as multiply_in_order says by calls of the library, one for each piece.
+void multiply_by_library(const OrderedProduct& p) {
+  const int64_t piece = terms_of_piece(p.k);
+  for (int64_t start = 0; start < p.k; start += piece) {
+    onednn::sgemm(false, p.transpose_b, p.m, p.n, std::min(piece, p.k - start), 1, p.a + start,
+                  p.lda, p.transpose_b ? p.b + start : p.b + start * p.ldb, p.ldb,
+                  p.add || start > 0 ? 1.0F : 0.0F, p.c, p.ldc);
+  }
+}
+
+/// Whether both ways give the same bits for a product of these sizes.
+bool both_agree(int64_t m, int64_t n, int64_t k, bool transpose_b, bool add) {
+  const auto numbers = [](int64_t count, uint32_t stream) {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto random = philox({static_cast<uint32_t>(i), stream, 0, 0}, {0, 0});
+      values[i] = static_cast<float>(random[0] * 0x1p-31 - 1);
+    }
+    return values;
+  };
+  const std::vector<float> a = numbers(m * k, 0), b = numbers(k * n, 1);
+  std::vector<float> by_library = numbers(m * n, 2), by_loops = by_library;
+  const auto product = [&](std::vector<float>& c) {
+    return OrderedProduct{transpose_b,         m,   n,        k, a.data(), k, b.data(),
+                          transpose_b ? k : n, add, c.data(), n};
+  };
+  multiply_by_library(product(by_library));
+  multiply_in_order_by_loops(product(by_loops));
+  return std::ranges::equal(by_library, by_loops, {}, std::bit_cast<uint32_t, float>,
+                            std::bit_cast<uint32_t, float>);
+}
+
+template <bool kTransposeB, bool kAdd>
+bool library_agrees() {
+  // Sizes whose last rows and columns fill no register block of common kernels.
+  static const bool kFound = both_agree(kFewRows, 2, kMostTerms, kTransposeB, kAdd) &&
+                             both_agree(33, 49, kMostTerms, kTransposeB, kAdd) &&
+                             both_agree(63, 127, 133, kTransposeB, kAdd);
+  return kFound;
+}
+
+/// Whether the library may compute the product: every piece behind the first is added to c.
+bool is_of_library(const OrderedProduct& p) {
+  return library_adds_in_order(p.transpose_b, p.add) &&
+         (p.k <= kMostTerms || library_adds_in_order(p.transpose_b, true));
+}
+
+}  // namespace
+
+bool library_adds_in_order(bool transpose_b, bool add) {
+  if (add) return transpose_b ? library_agrees<true, true>() : library_agrees<false, true>();
+  return transpose_b ? library_agrees<true, false>() : library_agrees<false, false>();
+}
+
+bool rows_are_exact(const OrderedProduct& p) { return wants_exact_rows() || is_of_library(p); }
+
+int64_t terms_of_piece(int64_t k) {
+  const int64_t pieces = (k + kMostTerms - 1) / kMostTerms;
+  return ((k + pieces - 1) / pieces + 15) / 16 * 16;
+}
+
+void multiply_in_order(const OrderedProduct& p) {
+  const bool few = p.m < kFewRows || p.n == 1;
+  return few || !is_of_library(p) ? multiply_in_order_by_loops(p) : multiply_by_library(p);
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep::cpu {
+
+// Products of f32 matrices that fix the order of each element's sum, so that a row has the same
+// bits beside any number of other rows: a token's logits are the same in a micro-batch, in an
+// evaluation and in generation, where it stands alone.
+
+/// c = a op(b), or c += a op(b) with `add`, for row-major a [m, k] and c [m, n]; op(b) [k, n] is b,
+/// or its transpose.
+struct OrderedProduct {
+  bool transpose_b;
+  int64_t m;
+  int64_t n;
+  int64_t k;
+  const float* a;
+  int64_t lda;
+  const float* b;
+  int64_t ldb;
+  bool add;
+  float* c;
+  int64_t ldc;
+};
+
+/// Most terms of a piece of a sum. oneDNN's kernels for AVX-512 cut longer sums, in one of two ways
+/// that depends on the number of rows.
+inline constexpr int64_t kMostTerms = 384;
+
+/// Terms of each piece of a sum of k > 0, but the last: the pieces are as few and as equal as
+/// multiples of 16 can be.
+int64_t terms_of_piece(int64_t k);
+
+/// Computes it on the calling thread; k > 0. The sum of a piece of k starts at 0 and adds its terms
+/// in order, each with one rounding (fma); the pieces' sums are added in order, to c with `add`.
+///
+/// Few rows are computed by loops of ours, faster than the library's; more by the library, if its
+/// sums have these bits.
+void multiply_in_order(const OrderedProduct& product);
+
+/// Whether the product is to be computed so: where the library adds in this order, which makes it
+/// free, and where it is asked for (core/device/exact_rows.h).
+bool rows_are_exact(const OrderedProduct& product);
+
+/// Computes it by our loops.
+void multiply_in_order_by_loops(const OrderedProduct& product);
+
+/// Whether the library's sums of more than a few terms, rows and columns have the bits of our
+/// loops, found by products that are computed both ways at the first call with these arguments, as
+/// it makes a kernel for each of them. oneDNN's kernels for AVX-512 have them; its kernels for AVX2
+/// have other bits in rows at the end of a matrix.
+bool library_adds_in_order(bool transpose_b, bool add);
+
+}  // namespace lockstep::cpu
