@@ -15,12 +15,6 @@ Dims gradient_strides(const TensorImpl& leaf) {
   return is_dense(leaf.sizes, leaf.strides) ? leaf.strides : contiguous_strides(leaf.sizes);
 }
 
-bool same_place(const Tensor& a, const Tensor& b) {
-  return a.is_same(b) ||
-         (a.storage() == b.storage() && a.storage_offset() == b.storage_offset() &&
-          a.dtype() == b.dtype() && same(a.sizes(), b.sizes()) && same(a.strides(), b.strides()));
-}
-
 /// Copies `grad` into the layout of gradients of `leaf`.
 Tensor copy_for(const TensorImpl& leaf, const Tensor& grad) {
   Tensor copy =

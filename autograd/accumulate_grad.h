@@ -35,11 +35,11 @@ class AccumulateGrad final : public Node {
 
 /// Makes `destination`, e.g. a slot of a communication arena, the memory of the gradient of `leaf`;
 /// an undefined tensor removes it. While the leaf has no gradient, a backward passes `destination`
-/// to the derivative that computes the gradient (`VjpContext::destination`) if that is the leaf's
-/// only contribution, and copies the gradient into it otherwise (counted, core/device/copies.h).
-/// Afterwards `leaf.grad()` is `destination`, and later gradients are added there. Throws
-/// AutogradError unless leaf is a leaf that requires grad, and ShapeError, DTypeError or
-/// DeviceError when the destination does not match it.
+/// to the derivative that first computes a contribution to it (`VjpContext::destination`), and adds
+/// the others there. A gradient that ends elsewhere all the same is copied into it (counted,
+/// core/device/copies.h). Afterwards `leaf.grad()` is `destination`, and later gradients are added
+/// there. Throws AutogradError unless leaf is a leaf that requires grad, and ShapeError, DTypeError
+/// or DeviceError when the destination does not match it.
 void set_grad_destination(const Tensor& leaf, const Tensor& destination);
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autograd/cast_source.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
@@ -151,6 +152,9 @@ Tensor converted(const Tensor& tensor, DType dtype) {
 }
 
 Tensor cast(const Tensor& tensor, DType dtype) {
+  if (detail::cast_source != nullptr) [[unlikely]] {
+    if (Tensor given = detail::cast_source->cast(tensor, dtype); given.defined()) return given;
+  }
   if (is_recording()) return to(tensor, dtype);  // of the elements that it has in each run
   if (!is_worth_keeping(tensor, dtype)) return converted(tensor, dtype);
   const CastKey key{tensor.impl(), dtype, is_grad_enabled(), is_inference_mode_enabled()};
@@ -267,6 +271,8 @@ AutocastStateGuard::~AutocastStateGuard() {
 
 AutocastGuard::AutocastGuard(DeviceType type, bool enabled, DType dtype, bool cache_enabled)
     : state_(with(type, enabled, dtype, cache_enabled)) {}
+
+Tensor autocast_cast(const Tensor& tensor, DType dtype) { return cast(tensor, dtype); }
 
 void set_prepared_cast(const Tensor& weight, const Tensor& cast) {
   if (cast.defined()) {

@@ -238,7 +238,7 @@ class CheckpointFrame::Recomputation {
              to_string(packed.dtype), to_string(packed.sizes), to_string(packed.device), i + 1,
              to_string(tensor));
     packed.value = detached(tensor);
-    packed.version = tensor.version();
+    packed.version = packed.value.version();  // a parameter that was moved counts from elsewhere
   }
 
   const CheckpointFrame& frame_;

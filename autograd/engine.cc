@@ -6,6 +6,7 @@
 #include "autograd/autograd.h"
 #include "autograd/device_worker.h"
 #include "autograd/grad_mode.h"
+#include "autograd/gradient_delivery.h"
 #include "autograd/graph_run.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
@@ -111,15 +112,19 @@ void add_roots(GraphRun& run, std::string_view op, TensorList roots, TensorList 
   }
 }
 
-/// Implements `grad` for edges; `describe(i)` names input i in errors.
+/// Implements `grad` for edges; `describe(i)` names input i in errors. `destinations` has a tensor
+/// for each input, which may be undefined, or is empty.
 std::vector<Tensor> gradients_at(TensorList outputs, std::span<const Edge> inputs,
                                  TensorList grad_outputs, const GradOptions& options,
-                                 FunctionRef<std::string(size_t)> describe) {
+                                 FunctionRef<std::string(size_t)> describe,
+                                 TensorList destinations = {}) {
   LS_CHECK(!inputs.empty(), AutogradError,
            "[grad] there is nothing to differentiate with respect to: expected inputs, got none.");
   RunOnLoan run;
   add_roots(*run, "grad", outputs, grad_outputs);
-  for (const Edge& input : inputs) run->capture(input);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    run->capture(inputs[i], destinations.empty() ? Tensor() : destinations[i]);
+  }
   run_nested([&] {
     const SetGradEnabled mode(options.create_graph);
     run->run(options.retain_graph || options.create_graph);
@@ -173,6 +178,14 @@ void backward(TensorList roots, TensorList gradients, const BackwardOptions& opt
 
 std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList grad_outputs,
                          const GradOptions& options) {
+  return grad_into(outputs, inputs, {}, grad_outputs, options);
+}
+
+std::vector<Tensor> grad_into(TensorList outputs, TensorList inputs, TensorList destinations,
+                              TensorList grad_outputs, const GradOptions& options) {
+  LS_CHECK(destinations.empty() || destinations.size() == inputs.size(), AutogradError,
+           "[grad_into] wrong number of destinations: expected {}, one per input, got {}.",
+           inputs.size(), destinations.size());
   std::vector<Edge> edges;
   for (size_t i = 0; i < inputs.size(); ++i) {
     LS_CHECK(inputs[i].requires_grad(), AutogradError,
@@ -181,8 +194,9 @@ std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList grad_
              i, to_string(inputs[i]));
     edges.push_back(gradient_edge(inputs[i]));
   }
-  return gradients_at(outputs, edges, grad_outputs, options,
-                      [&](size_t i) { return to_string(inputs[i]); });
+  return gradients_at(
+      outputs, edges, grad_outputs, options, [&](size_t i) { return to_string(inputs[i]); },
+      destinations);
 }
 
 std::vector<Tensor> grad(TensorList outputs, std::span<const Edge> inputs, TensorList grad_outputs,

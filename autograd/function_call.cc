@@ -44,7 +44,17 @@ const std::vector<Tensor>& FunctionContext::saved_tensors() {
 
 bool FunctionContext::needs_input_grad(size_t i) const {
   const std::span<const Edge> edges = node_.next_edges();
-  return i < edges.size() && edges[i] && (i >= 64 || ((needs_ >> i) & 1) != 0);
+  return i < edges.size() && edges[i] && (i >= 64 || ((call_.needs >> i) & 1) != 0);
+}
+
+std::vector<Tensor> FunctionContext::take_saved_tensors() {
+  std::vector<Tensor> taken = node_.unpack(owner_);
+  if (call_.frees_saved && !is_grad_enabled()) node_.release_saved();
+  return taken;
+}
+
+Tensor FunctionContext::destination(size_t i) const {
+  return i < call_.destinations.size() ? call_.destinations[i] : Tensor();
 }
 
 std::any& FunctionContext::any_data() { return node_.data_; }
@@ -69,7 +79,7 @@ FunctionCall::FunctionCall(const FunctionInfo& info, FunctionInputs inputs)
     : inputs_(std::move(inputs)),
       recording_(false),
       node_(make_ref<FunctionNode>(info)),
-      context_(*node_, node_.get(), ~uint64_t{0}) {
+      context_(*node_, node_.get()) {
   // The first argument may be changed in place by forward.
   if (!inputs_.empty() && inputs_[0].defined() && is_grad_enabled()) follow_base(inputs_[0]);
   for (const Tensor& input : inputs_) {
@@ -90,7 +100,8 @@ FunctionCall::~FunctionCall() {
 bool FunctionCall::is_input(const Tensor& tensor) const { return contains(inputs_, tensor); }
 
 void FunctionCall::check_marks(const FunctionResults& results) const {
-  const std::string function = function_name(node_->info_.type);
+  if (node_->dirty_.empty()) return;
+  const std::string& function = function_name(node_->info_.type);
   for (const Tensor& dirty : node_->dirty_) {
     LS_CHECK(dirty.defined() && is_input(dirty), AutogradError,
              "[{}] mark_dirty: expected arguments of forward, got another tensor: {}.", function,

@@ -41,6 +41,12 @@ class FunctionContext {
   /// since, or when an earlier backward without retain_graph freed them.
   const std::vector<Tensor>& saved_tensors();
   const Tensor& saved(size_t i) { return saved_tensors().at(i); }
+  /// Returns them as well, and lets go of them where this backward frees them, so that each is
+  /// freed where backward drops it. Can be called once, and not after `saved_tensors`.
+  std::vector<Tensor> take_saved_tensors();
+  /// Where the gradient of the i-th tensor argument should be written, if backward can write there
+  /// (`mm_out`); undefined: allocate it. Whatever backward returns counts.
+  Tensor destination(size_t i) const;
   /// Takes one function per tensor argument and evaluates those with a needed gradient.
   template <class... F>
   Gradients gradients(F&&... functions) const {
@@ -69,8 +75,8 @@ class FunctionContext {
   }
 
   /// Used by FunctionCall and FunctionNode; `owner` becomes the history of saved results.
-  FunctionContext(FunctionNode& node, Node* owner, uint64_t needs)
-      : node_(node), owner_(owner), needs_(needs) {}
+  FunctionContext(FunctionNode& node, Node* owner, const BackwardCall& call = {})
+      : node_(node), owner_(owner), call_(call) {}
 
  private:
   std::any& any_data();
@@ -78,7 +84,7 @@ class FunctionContext {
 
   FunctionNode& node_;
   Node* owner_;
-  uint64_t needs_;
+  BackwardCall call_;
   std::optional<std::vector<Tensor>> unpacked_;
 };
 

@@ -4,10 +4,13 @@
 
 #include <cstdlib>
 #include <memory>
+#include <typeindex>
+#include <unordered_map>
 
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/ops/factory/factory.h"
 
 namespace lockstep {
@@ -52,7 +55,9 @@ Gradients guarded(const FunctionNode& node, const std::string& function,
 
 }  // namespace
 
-std::string function_name(const std::type_info& type) {
+namespace {
+
+std::string demangled_name(const std::type_info& type) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> plain(
       abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
@@ -65,6 +70,20 @@ std::string function_name(const std::type_info& type) {
     if (depth == 0 && c == ':') return name.substr(i);
   }
   return name;
+}
+
+}  // namespace
+
+const std::string& function_name(const std::type_info& type) {
+  struct Names {
+    Mutex mutex;
+    std::unordered_map<std::type_index, std::string> of_types LS_GUARDED_BY(mutex);
+  };
+  static Names names;  // whose texts do not move
+  const MutexLock lock(names.mutex);
+  const auto [found, is_new] = names.of_types.try_emplace(type);
+  if (is_new) found->second = demangled_name(type);
+  return found->second;
 }
 
 std::string FunctionNode::name() const { return function_name(info_.type) + "Backward"; }
@@ -94,8 +113,9 @@ std::vector<Tensor> FunctionNode::unpack(Node* owner) const {
            name());
   std::vector<Tensor> tensors;
   tensors.reserve(saved_.size());
+  const std::string& function = function_name(info_.type);
   for (const SavedTensor& saved : saved_) {
-    tensors.push_back(saved.unpack(function_name(info_.type), owner));
+    tensors.push_back(saved.unpack(function, owner));
   }
   return tensors;
 }
@@ -115,7 +135,7 @@ std::vector<Tensor> FunctionNode::materialized(std::span<Tensor> grads) const {
 
 Gradients FunctionNode::apply_as(Node* owner, std::span<Tensor> grads, const BackwardCall& call) {
   const std::vector<Tensor> incoming = materialized(grads);
-  FunctionContext context(*this, owner, call.needs);
+  FunctionContext context(*this, owner, call);
   const bool recording = is_grad_enabled();
   Gradients given;
   {

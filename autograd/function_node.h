@@ -45,7 +45,7 @@ class FunctionNode final : public Node {
   std::vector<Tensor> non_differentiable_;
 };
 
-/// "Cube" for ns::Cube.
-std::string function_name(const std::type_info& type);
+/// "Cube" for ns::Cube. Thread-safe; the text lives as long as the process.
+const std::string& function_name(const std::type_info& type);
 
 }  // namespace lockstep

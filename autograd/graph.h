@@ -19,6 +19,10 @@ size_t saved_bytes(TensorList roots);
 
 struct GraphToDotOptions {
   bool saved_tensors = true;  ///< the tensors that each node keeps, with their bytes
+  /// Whether of four and more equal blocks in a row, as the layers of a transformer are, the first
+  /// and the last are drawn, and a single box for those between. Blocks are equal if their nodes
+  /// have the same names, shapes and edges; names of leaves may differ.
+  bool fold_blocks = false;
   /// Names of leaves ("h.0.attn.weight"), shown beside their shapes.
   std::vector<std::pair<Tensor, std::string>> names = {};
 };

@@ -7,10 +7,12 @@
 #include "autograd/anomaly_mode.h"
 #include "autograd/device_worker.h"
 #include "autograd/grad_mode.h"
+#include "autograd/gradient_delivery.h"
 #include "autograd/graph_run.h"
 #include "autograd/graph_run_lock.h"
 #include "autograd/meta.h"
 #include "autograd/op_node.h"
+#include "autograd/ownership.h"
 #include "autograd/worker_observer.h"
 #include "core/base/check.h"
 #include "core/base/mutex.h"
@@ -232,27 +234,46 @@ void GraphRun::capture_gradients(const Slot& slot) {
   }
 }
 
-Tensor GraphRun::destination_at(uint32_t at) const {
+Tensor GraphRun::destination_of(const Slot& sink) const {
+  if (sink.applies) return sink.node->destination();
+  return sink.first_capture == kNowhere ? Tensor() : captures_[sink.first_capture].destination;
+}
+
+Tensor GraphRun::destination_at(uint32_t at, uint32_t& sink) const {
   const Slot& slot = slots_[at];
-  if (slot.contributions != 1 || !slot.applies) return {};
-  if (slot.node->edges_.empty()) return slot.node->destination();
-  if (slot.node->edges_.size() != 1 || edges_[slot.first_edge] == kNowhere) return {};
-  const Tensor place = destination_at(edges_[slot.first_edge]);
+  if (slot.node->edges_.empty()) {
+    sink = at;
+    return slot.placed ? Tensor() : destination_of(slot);
+  }
+  if (!slot.applies) return {};
+  if (slot.contributions != 1 || slot.node->edges_.size() != 1 ||
+      edges_[slot.first_edge] == kNowhere) {
+    return {};
+  }
+  const Tensor place = destination_at(edges_[slot.first_edge], sink);
   return place.defined() ? slot.node->destination_through(place) : Tensor();
+}
+
+Tensor GraphRun::take_destination(uint32_t at) {
+  const Lock lock(*this);
+  uint32_t sink = kNowhere;
+  Tensor place = destination_at(at, sink);
+  if (place.defined()) slots_[sink].placed = true;
+  return place;
 }
 
 /// What the derivative of one node may take.
 class GraphRun::Arrived final : public detail::ArrivedGradients {
  public:
   Arrived(GraphRun& run, const Slot& slot) : run_(run), slot_(slot) {}
-  Tensor take(size_t i) override { return run_.take_arrived(slot_, i); }
+  ArrivedSum take(size_t i) override { return run_.take_arrived(slot_, i); }
 
  private:
   GraphRun& run_;
   const Slot& slot_;
 };
 
-Tensor GraphRun::take_arrived(const Slot& slot, size_t edge) {
+ArrivedSum GraphRun::take_arrived(const Slot& slot, size_t edge) {
   const Node& node = *slot.node;
   if (edge >= node.edges_.size()) return {};
   const uint32_t to = edges_[slot.first_edge + edge];
@@ -264,7 +285,48 @@ Tensor GraphRun::take_arrived(const Slot& slot, size_t edge) {
     if (!(current_stream(there.device) == stream)) return {};
   }
   const Lock lock(*this);
-  return std::exchange(gradients_[slots_[to].first_gradient + input_nr], Tensor());
+  Tensor sum = std::exchange(gradients_[slots_[to].first_gradient + input_nr], Tensor());
+  if (!sum.defined() || is_grad_enabled()) return {std::move(sum), false};
+  const Tensor place = place_in_use(slots_[to]);
+  const bool writable = is_exclusive(sum) || (place.defined() && same_place(sum, place));
+  return {std::move(sum), writable};
+}
+
+/// What one node may send before it returns.
+class GraphRun::Early final : public detail::EarlyGradients {
+ public:
+  Early(GraphRun& run, const Slot& slot) : run_(run), slot_(slot) {}
+  bool send(size_t i, Tensor& gradient) override { return run_.send_early(slot_, i, gradient); }
+
+ private:
+  GraphRun& run_;
+  const Slot& slot_;
+};
+
+bool GraphRun::send_early(const Slot& slot, size_t edge, Tensor& gradient) {
+  const Node& node = *slot.node;
+  if (edge >= node.edges_.size()) return false;
+  const Lock lock(*this);
+  uint32_t& to = edges_[slot.first_edge + edge];
+  if (to == kNowhere) {
+    gradient = Tensor();
+    return true;
+  }
+  const auto is_sink = [&](uint32_t at) {
+    return at == kNowhere || slots_[at].node->edges_.empty();
+  };
+  const Slot& target = slots_[to];
+  for (size_t i = 0; i < target.node->edges_.size(); ++i) {
+    if (!is_sink(edges_[target.first_edge + i])) return false;
+  }
+  if (target.waiting != 1 || !target.needed) return false;
+  deliver(node, to, node.edges_[edge].input_nr, std::move(gradient));
+  gradient = Tensor();
+  const uint32_t ready = std::exchange(to, kNowhere);  // `finish` passes the edge over
+  slots_[ready].waiting = 0;
+  execute(ready);
+  while (!ready_.empty() && slots_[ready_.front().slot].node->edges_.empty()) execute(pop_ready());
+  return true;
 }
 
 Gradients GraphRun::apply(const Slot& slot, std::span<Tensor> incoming) {
@@ -277,11 +339,16 @@ Gradients GraphRun::apply(const Slot& slot, std::span<Tensor> incoming) {
   SmallVector<Tensor, 4> destinations;
   if (has_destinations_) {
     for (const uint32_t to : edges) {
-      destinations.push_back(to == kNowhere ? Tensor() : destination_at(to));
+      destinations.push_back(to == kNowhere ? Tensor() : take_destination(to));
     }
     call.destinations = destinations;
   }
   const NodeHooks* const hooks = node.hooks();
+  Early early(*this, slot);
+  const bool may_send = !has_workers_ && !is_grad_enabled() && !detail::anomaly_mode.enabled &&
+                        (hooks == nullptr || hooks->after.empty());
+  const ScopedValue<detail::EarlyGradients*> sending(detail::early_gradients,
+                                                     may_send ? &early : nullptr);
   if (hooks == nullptr) [[likely]] {
     Arrived arrived(*this, slot);
     const ScopedValue<detail::ArrivedGradients*> offered(detail::arrived_gradients, &arrived);

@@ -52,11 +52,13 @@ void hand_over(const GradientMeta& meta, const Tensor& gradient) {
   gradient.record_stream(taken_on);
 }
 
-/// Returns a + b, computed in place in whichever of the two has no other owner.
-Tensor sum_of(Tensor a, Tensor b) {
+/// Returns a + b, computed in place in whichever of the two is at `destination`, which may be
+/// undefined, or has no other owner.
+Tensor sum_of(Tensor a, Tensor b, const Tensor& destination = {}) {
   if (!is_grad_enabled()) {
-    const auto writable = [](const Tensor& into) {
-      return is_exclusive(into) && is_dense(into.sizes(), into.strides());
+    const auto writable = [&](const Tensor& into) {
+      return (destination.defined() && same_place(into, destination)) ||
+             (is_exclusive(into) && is_dense(into.sizes(), into.strides()));
     };
     if (writable(a)) {
       a.add_(b);
@@ -111,7 +113,7 @@ uint32_t GraphRun::number(Node* node) {
   if (node->run_ != run_) {
     node->run_ = run_;
     node->slot_ = static_cast<uint32_t>(slots_.size());
-    slots_.push_back({node, 0, 0, 0, 0, kNowhere, true, true, false, nullptr});
+    slots_.push_back({node, 0, 0, 0, 0, kNowhere, true, true, false, false, nullptr});
   }
   return node->slot_;
 }
@@ -222,7 +224,15 @@ void GraphRun::deliver(const Node& from, uint32_t to, uint32_t input_nr, Tensor 
     hand_over(meta, gradient);
     guard.emplace(stream_of(meta));
   }
-  sum = sum.defined() ? sum_of(std::move(sum), std::move(gradient)) : std::move(gradient);
+  if (!sum.defined()) {
+    sum = std::move(gradient);
+    return;
+  }
+  sum = sum_of(std::move(sum), std::move(gradient), place_in_use(slots_[to]));
+}
+
+Tensor GraphRun::place_in_use(const Slot& slot) const {
+  return slot.placed ? destination_of(slot) : Tensor();
 }
 
 void GraphRun::place_nodes() {
@@ -268,8 +278,7 @@ void GraphRun::run(bool retain_graph) {
   count_contributions();
   if (!is_grad_enabled()) {
     for (const Slot& slot : slots_) {
-      has_destinations_ |=
-          slot.node->edges_.empty() && slot.applies && slot.node->destination().defined();
+      has_destinations_ |= slot.node->edges_.empty() && destination_of(slot).defined();
     }
   }
   place_nodes();

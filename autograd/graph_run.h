@@ -7,6 +7,7 @@
 #include "core/base/cond_var.h"
 #include "core/base/mutex.h"
 #include "core/base/scoped_value.h"
+#include "core/dispatch/arrived_gradient.h"
 #include "core/dispatch/thread_state.h"
 #include "core/tensor/stream.h"
 
@@ -42,6 +43,7 @@ class GraphRun {
   /// A gradient requested by `grad()`.
   struct Capture {
     Edge edge;
+    Tensor destination;         ///< of a leaf's: where a derivative may compute it, or undefined
     Tensor result;              ///< undefined until a gradient arrives
     uint32_t next_of_node = 0;  ///< the next capture at its node, or kNowhere
   };
@@ -50,7 +52,9 @@ class GraphRun {
   void add_root(Edge edge, Tensor gradient);
   /// Requests the gradient at `edge` and limits the run to nodes that lead to captures; a sink that
   /// is captured does not accumulate.
-  void capture(Edge edge) { captures_.push_back({std::move(edge), {}}); }
+  void capture(Edge edge, Tensor destination = {}) {
+    captures_.push_back({std::move(edge), std::move(destination), {}});
+  }
   /// Limits the run to nodes that lead to such sinks or to captures.
   void limit_to(Ref<Node> sink) { targets_.push_back(std::move(sink)); }
 
@@ -100,6 +104,7 @@ class GraphRun {
     uint32_t first_capture;  ///< of its gradients, in captures_; kNowhere if there is none
     bool needed;             ///< leads to a capture or an accumulating sink
     bool applies;            ///< false: its gradient is only captured
+    bool placed;             ///< a derivative has been given the destination of its gradient
     bool on_stream;          ///< its device is asynchronous
     DeviceWorker* worker;    ///< worker that runs it; null: the thread that called `run`
   };
@@ -127,12 +132,23 @@ class GraphRun {
   void execute_here(uint32_t slot);
   Gradients apply(const Slot& slot, std::span<Tensor> incoming);
   class Arrived;
-  Tensor take_arrived(const Slot& slot, size_t edge);
+  class Early;
+  bool send_early(const Slot& slot, size_t edge, Tensor& gradient);
+  ArrivedSum take_arrived(const Slot& slot, size_t edge);
   void capture_gradients(const Slot& slot);
   bool wants_beyond(const Slot& slot, size_t count) const;
   void finish(uint32_t slot, Gradients outgoing);
   void deliver(const Node& from, uint32_t edge_slot, uint32_t input_nr, Tensor gradient);
-  Tensor destination_at(uint32_t slot) const;
+  /// The place for the gradient that arrives at a slot, where the sink at the end of its only edges
+  /// has one that no derivative was given yet.
+  Tensor destination_at(uint32_t slot, uint32_t& sink) const;
+  /// Returns it once: of several contributions to a sink the first is computed there, and deliver()
+  /// adds the others to it.
+  Tensor take_destination(uint32_t slot);
+  /// Returns the destination of a sink's gradient that a derivative has been given, or undefined.
+  Tensor place_in_use(const Slot& slot) const;
+  /// The destination of a sink's gradient, whether it accumulates or is captured; may be undefined.
+  Tensor destination_of(const Slot& sink) const;
   void make_ready(uint32_t slot) LS_REQUIRES(mutex_);
 
   uint64_t run_ = 0;

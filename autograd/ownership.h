@@ -15,4 +15,11 @@ inline bool is_exclusive(const Tensor& tensor, uint32_t handles = 1) {
          impl.storage->use_count() == 2;
 }
 
+/// Whether both are the same elements of one storage, in the same order and dtype.
+inline bool same_place(const Tensor& a, const Tensor& b) {
+  return a.is_same(b) ||
+         (a.storage() == b.storage() && a.storage_offset() == b.storage_offset() &&
+          a.dtype() == b.dtype() && same(a.sizes(), b.sizes()) && same(a.strides(), b.strides()));
+}
+
 }  // namespace lockstep

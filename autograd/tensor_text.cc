@@ -196,5 +196,8 @@ std::string format_tensor(const Tensor& tensor, const PrintOptions& options) {
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   return out << format_tensor(tensor);
 }
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
+std::ostream& operator<<(std::ostream& out, Device device) { return out << to_string(device); }
+std::ostream& operator<<(std::ostream& out, IntList list) { return out << to_string(list); }
 
 }  // namespace lockstep

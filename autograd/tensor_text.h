@@ -20,8 +20,8 @@ struct PrintOptions {
 /// The elements as PyTorch and NumPy print them, in one notation for the whole tensor, and what is
 /// not the default: device, dtype, size where no element is shown, and autograd's state.
 ///
-///   tensor([[1.0000, 0.5000],
-///           [0.2500, 0.1250]], dtype=float64, grad_fn=<MulBackward0>)
+///     tensor([[1.0000, 0.5000],
+///             [0.2500, 0.1250]], dtype=float64, grad_fn=<MulBackward0>)
 ///
 /// Waits for the tensor's device, and copies only what is shown. A tensor inside vmap shows its
 /// size alone; an undefined one is "tensor(undefined)".
@@ -29,5 +29,9 @@ std::string format_tensor(const Tensor& tensor, const PrintOptions& options = {}
 
 /// Writes format_tensor(tensor).
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+/// What a tensor tells of itself: "float32", "cuda:0", "[2, 3]" for sizes and strides.
+std::ostream& operator<<(std::ostream& out, DType dtype);
+std::ostream& operator<<(std::ostream& out, Device device);
+std::ostream& operator<<(std::ostream& out, IntList list);
 
 }  // namespace lockstep
