@@ -6,23 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "compile/options.h"
 #include "compile/program.h"
 
 namespace lockstep {
 
-struct CompileOptions {
-  std::string name = "function";  ///< in the log
-  /// Programs kept for one function. A call that would need one more runs without: it is eager.
-  int most_programs = 8;
-  std::vector<compiler::Pass> passes = compiler::default_passes();
-};
-
-/// What became of the calls of a compiled function.
-struct CompileCounts {
-  int64_t recorded = 0;  ///< calls that made a program
-  int64_t replayed = 0;  ///< calls that ran one
-  int64_t eager = 0;     ///< calls that ran the function itself
-};
+namespace compiler {
+class ProgramCache;
+}  // namespace compiler
 
 /// A function of tensors that is recorded the first time it is called with tensors of certain
 /// types, and run from the record afterwards: the same operators on the same kernels, so the same
@@ -49,8 +40,8 @@ class CompiledFunction {
   std::vector<std::shared_ptr<const compiler::Program>> programs() const;
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  compiler::Body body_;
+  std::shared_ptr<compiler::ProgramCache> programs_;
 };
 
 /// A compiled function of one tensor that returns one.

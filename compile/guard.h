@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compile/graph.h"
+#include "compile/options.h"
 #include "core/dispatch/autocast_state.h"
 
 namespace lockstep::compiler {
@@ -17,15 +18,18 @@ struct Guard {
     bool is_inference = false;
     friend bool operator==(const Input&, const Input&) = default;
   };
-  std::vector<Input> inputs;
+  std::vector<Input> inputs;  ///< and parameters
+  uint64_t variant = 0;
   bool share_memory = false;  ///< two of the inputs do
   bool records = false;       ///< grad mode is on
   bool inference_mode = false;
-  AutocastState autocast;
+  AutocastState autocast;  ///< whether casts are kept does not matter, and is left out
   Device default_device;
 
-  /// Of a call with these arguments on this thread.
-  static Guard of(TensorList inputs);
+  /// Returns that of a call on this thread.
+  static Guard of(const CompiledArguments& call);
+  /// Whether it is that of the call: `of(call) == *this`, at less cost.
+  bool holds(const CompiledArguments& call) const;
   friend bool operator==(const Guard&, const Guard&) = default;
 };
 

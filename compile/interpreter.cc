@@ -1,7 +1,10 @@
 #include "compile/interpreter.h"
 
+#include <algorithm>
+
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
+#include "autograd/ownership.h"
 #include "core/base/check.h"
 #include "core/dispatch/value_tensors.h"
 #include "core/ops/factory/copy.h"
@@ -10,7 +13,9 @@ namespace lockstep::compiler {
 
 namespace {
 
-Tensor& at(std::vector<Tensor>& values, ValueId id) { return values[static_cast<size_t>(id)]; }
+Tensor& value_at(std::vector<Tensor>& values, ValueId id) {
+  return values[static_cast<size_t>(id)];
+}
 
 /// Stores what a call returned under the node's result numbers; `next` is the first of them.
 void store(Value& result, const std::vector<ValueId>& ids, size_t& next,
@@ -18,7 +23,7 @@ void store(Value& result, const std::vector<ValueId>& ids, size_t& next,
   const auto place = [&]() -> Tensor* {
     LS_CHECK(next < ids.size(), Error, "[compile] an operator returned more tensors than before.");
     const ValueId id = ids[next++];
-    return id == kAbsent ? nullptr : &at(values, id);
+    return id == kAbsent ? nullptr : &value_at(values, id);
   };
   if (result.is_tensor_list()) {
     for (const Tensor& tensor : result.tensors()) {
@@ -45,8 +50,18 @@ Value borrowed(const Value& constant) {
 
 }  // namespace
 
-Interpreter::Interpreter(Graph graph) : graph_(std::move(graph)) {
+Interpreter::Interpreter(Graph graph, const std::vector<ValueId>& places)
+    : graph_(std::move(graph)), is_place_(graph_.values.size()) {
   check(graph_);
+  for (const Node& node : graph_.nodes) writes_.push_back(node.op->schema().is_mutable());
+  for (const ValueId id : places) is_place_[static_cast<size_t>(id)] = true;
+  for (const Node& node : graph_.nodes) {
+    if (node.op->kind() != OpKind::kView || node.results.size() != 1) continue;
+    each_read(node, [&](ValueId id) {  // a view of a place is one
+      if (is_place_[static_cast<size_t>(id)])
+        is_place_[static_cast<size_t>(node.results[0])] = true;
+    });
+  }
   constexpr size_t kNever = ~size_t{0};
   std::vector<size_t> last(graph_.values.size(), kNever);
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -55,8 +70,12 @@ Interpreter::Interpreter(Graph graph) : graph_(std::move(graph)) {
       if (id != kAbsent) last[static_cast<size_t>(id)] = i;  // until something reads it
     }
   }
+  is_read_.resize(last.size());
+  for (size_t id = 0; id < last.size(); ++id) is_read_[id] = last[id] != kNever;
   const auto keep = [&](ValueId id) {
-    if (id != kAbsent) last[static_cast<size_t>(id)] = kNever;
+    if (id == kAbsent) return;
+    last[static_cast<size_t>(id)] = kNever;
+    is_read_[static_cast<size_t>(id)] = true;
   };
   for (const ValueId id : graph_.outputs) keep(id);
   for (const Graph::Write& write : graph_.writes) {
@@ -67,6 +86,27 @@ Interpreter::Interpreter(Graph graph) : graph_(std::move(graph)) {
   released_.resize(graph_.nodes.size());
   for (size_t id = 0; id < last.size(); ++id) {
     if (last[id] != kNever) released_[last[id]].push_back(static_cast<ValueId>(id));
+  }
+}
+
+Interpreter::Interpreter(Graph graph, const std::vector<ValueId>& places,
+                         const std::vector<std::vector<ValueId>>& not_before)
+    : Interpreter(std::move(graph), places) {
+  sent_.resize(graph_.nodes.size());
+  const std::vector<ValueId>& outputs = graph_.outputs;
+  for (size_t i = 0; i < std::min(outputs.size(), not_before.size()); ++i) {
+    if (outputs[i] == kAbsent || std::ranges::count(outputs, outputs[i]) != 1) continue;
+    std::optional<size_t> last;  // node that makes the output, or reads it or what it waits for
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const auto concerns = [&](ValueId id) {
+        return id == outputs[i] || std::ranges::find(not_before[i], id) != not_before[i].end();
+      };
+      bool found =
+          std::ranges::find(graph_.nodes[n].results, outputs[i]) != graph_.nodes[n].results.end();
+      each_read(graph_.nodes[n], [&](ValueId id) { found = found || concerns(id); });
+      if (found) last = n;
+    }
+    if (last) sent_[*last].push_back(i);
   }
 }
 
@@ -87,19 +127,34 @@ void Interpreter::prepare_groups(const std::vector<size_t>& last_reads) {
   }
 }
 
-void Interpreter::run_node(const Node& node, std::vector<Tensor>& values) const {
+Tensor Interpreter::take_written(size_t at, ValueId id, std::vector<Tensor>& values) const {
+  const Node& node = graph_.nodes[at];
+  int reads = 0;
+  each_read(node, [&](ValueId read) { reads += read == id ? 1 : 0; });
+  const bool is_last = std::ranges::find(released_[at], id) != released_[at].end();
+  Tensor& tensor = value_at(values, id);
+  if (reads != 1 || !is_last) return {};
+  if (!is_place_[static_cast<size_t>(id)] && !is_exclusive(tensor)) return {};
+  return std::move(tensor);
+}
+
+void Interpreter::run_node(size_t at, std::vector<Tensor>& values) const {
+  const Node& node = graph_.nodes[at];
   SmallVector<Value, 8> arguments;
-  SmallVector<Tensor, 2> copies;  // of written arguments
+  SmallVector<Tensor, 2> written;  // copies of written arguments, or these themselves
   std::vector<std::vector<Tensor>> lists;
-  const bool writes = node.op->schema().is_mutable();
+  const bool writes = writes_[at];
+  const auto write_to = [&](ValueId id) -> const Tensor& {
+    Tensor own = take_written(at, id, values);
+    if (!own.defined()) own = clone(value_at(values, id), MemoryFormat::kPreserve);
+    written.push_back(std::move(own));
+    return written.back();
+  };
   for (size_t i = 0; i < node.arguments.size(); ++i) {
     const NodeArgument& argument = node.arguments[i];
-    const bool written = writes && node.op->schema().arguments[i].written;
+    const bool is_written = writes && node.op->schema().arguments[i].written;
     const auto tensor_of = [&](ValueId id) -> const Tensor& {
-      Tensor& tensor = at(values, id);
-      if (!written) return tensor;
-      copies.push_back(clone(tensor, MemoryFormat::kPreserve));
-      return copies.back();
+      return is_written ? write_to(id) : value_at(values, id);
     };
     if (argument.kind == NodeArgument::Kind::kConstant) {
       arguments.push_back(borrowed(argument.constant));
@@ -107,7 +162,7 @@ void Interpreter::run_node(const Node& node, std::vector<Tensor>& values) const 
       const ValueId id = argument.values[0];
       if (id == kAbsent) {
         arguments.push_back(Value());
-      } else if (written) {
+      } else if (is_written) {
         arguments.push_back(Value(Tensor(tensor_of(id))));
       } else {
         arguments.push_back(Value(tensor_of(id)));
@@ -127,35 +182,54 @@ void Interpreter::run_node(const Node& node, std::vector<Tensor>& values) const 
   node.op->call_boxed(stack);
   size_t next = 0;
   for (Value& result : stack.results()) store(result, node.results, next, values);
-  next = node.results.size() - copies.size();
-  for (Tensor& copy : copies) at(values, node.results[next++]) = std::move(copy);
+  next = node.results.size() - written.size();
+  for (Tensor& tensor : written) {
+    value_at(values, node.results[next++]) = std::move(tensor);
+  }
 }
 
-std::vector<Tensor> Interpreter::run(TensorList inputs) const {
+std::vector<Tensor> Interpreter::run(std::vector<Tensor> inputs) const {
+  return run(std::move(inputs), nullptr);
+}
+std::vector<Tensor> Interpreter::run(std::vector<Tensor> inputs, const SendOutput& send) const {
+  return run(std::move(inputs), sent_.empty() ? nullptr : &send);
+}
+
+std::vector<Tensor> Interpreter::run(std::vector<Tensor> inputs, const SendOutput* send) const {
   LS_CHECK(inputs.size() == graph_.inputs.size(), Error,
            "[compile] the graph takes {} tensors, got {}.", graph_.inputs.size(), inputs.size());
   const NoGradGuard no_grad;
   const AutocastStateGuard no_autocast({});
   std::vector<Tensor> values(graph_.values.size());
-  for (size_t i = 0; i < inputs.size(); ++i) at(values, graph_.inputs[i]) = inputs[i];
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Tensor input = std::move(inputs[i]);  // dropped at once if nothing reads it
+    const ValueId id = graph_.inputs[i];
+    if (is_read_[static_cast<size_t>(id)]) value_at(values, id) = std::move(input);
+  }
   for (size_t i = 0; i < graph_.nodes.size();) {
     size_t end = i + 1;
     if (group_ends_[i] != 0) {
       groups_.at(i).run(values);
       end = group_ends_[i];
     } else {
-      run_node(graph_.nodes[i], values);
+      run_node(i, values);
     }
+    const size_t first = i;
     for (; i < end; ++i) {
-      for (const ValueId id : released_[i]) at(values, id) = Tensor();
+      for (const ValueId id : released_[i]) value_at(values, id) = Tensor();
+    }
+    for (size_t n = first; send != nullptr && n < end; ++n) {
+      for (const size_t output : sent_[n]) {
+        (void)(*send)(output, value_at(values, graph_.outputs[output]));
+      }
     }
   }
   for (const Graph::Write& write : graph_.writes)
-    copy_(at(values, write.input), at(values, write.value));
+    copy_(value_at(values, write.input), value_at(values, write.value));
   std::vector<Tensor> outputs;
   outputs.reserve(graph_.outputs.size());
   for (const ValueId id : graph_.outputs) {
-    outputs.push_back(id == kAbsent ? Tensor() : at(values, id));
+    outputs.push_back(id == kAbsent ? Tensor() : value_at(values, id));
   }
   return outputs;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compile/loop_group.h"
+#include "core/base/function_ref.h"
 
 namespace lockstep::compiler {
 
@@ -12,12 +13,24 @@ namespace lockstep::compiler {
 /// several threads may run it at once.
 class Interpreter {
  public:
+  /// `places` are inputs without values, memory for the results of operators that write them.
   /// Throws Error when `check(graph)` does.
-  explicit Interpreter(Graph graph);
+  explicit Interpreter(Graph graph, const std::vector<ValueId>& places = {});
+  /// Makes one whose outputs can be sent early: `not_before[i]` lists the values of which none
+  /// is read any more when output i is sent. Others wait for the end, where the list is shorter.
+  Interpreter(Graph graph, const std::vector<ValueId>& places,
+              const std::vector<std::vector<ValueId>>& not_before);
 
-  /// Takes one tensor per input, of its type, and returns one per output. Throws what operators
-  /// throw; writes into inputs come last, so that these are then as they were.
-  std::vector<Tensor> run(TensorList inputs) const;
+  /// Takes an output as soon as it is there, and returns true, or leaves it as it is.
+  using SendOutput = FunctionRef<bool(size_t output, Tensor& value)>;
+
+  /// Takes one tensor per input, of its type, and returns one per output. Inputs are released like
+  /// other tensors, so those that nobody else holds live no longer than they are needed. Throws
+  /// what operators throw; writes into inputs come last, so that these are then as they were.
+  std::vector<Tensor> run(std::vector<Tensor> inputs) const;
+  /// Does the same and calls `send` for outputs that can be sent early; those that it takes are
+  /// returned undefined.
+  std::vector<Tensor> run(std::vector<Tensor> inputs, const SendOutput& send) const;
 
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
@@ -25,13 +38,21 @@ class Interpreter {
   const Graph& graph() const { return graph_; }
 
  private:
-  void run_node(const Node& node, std::vector<Tensor>& values) const;
+  std::vector<Tensor> run(std::vector<Tensor> inputs, const SendOutput* send) const;
+  void run_node(size_t at, std::vector<Tensor>& values) const;
+  /// The tensor that the node at `at` may write instead of a copy of `id`: `id` itself, taken out
+  /// of `values`, where nothing else can read its elements.
+  Tensor take_written(size_t at, ValueId id, std::vector<Tensor>& values) const;
 
   /// Adds how the groups of the graph run.
   void prepare_groups(const std::vector<size_t>& last_reads);
 
   Graph graph_;
+  std::vector<bool> is_place_;                  ///< by value
+  std::vector<bool> is_read_;                   ///< by value
+  std::vector<bool> writes_;                    ///< by node: whether it writes an argument
   std::vector<std::vector<ValueId>> released_;  ///< by node: what nothing behind it reads
+  std::vector<std::vector<size_t>> sent_;       ///< by node: outputs that can be sent behind it
   std::map<size_t, LoopGroup> groups_;          ///< by first node
   std::vector<size_t> group_ends_;              ///< by first node: one behind its last
 };

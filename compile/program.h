@@ -29,17 +29,28 @@ class Program : public std::enable_shared_from_this<Program> {
   /// Calls `body` and records it; where its results require grad, the derivative as well. The call
   /// has the effects and the results that it has without recording. Rethrows what `body` throws.
   static Recorded record(const Body& body, TensorList inputs, const std::vector<Pass>& passes);
+  /// Records `body` as a function of `parameters` too, which it reads besides its inputs, so that
+  /// the program can run with others. The call is made for the record alone: it is part of no
+  /// recorded computation, draws no numbers that others would have drawn, and returns no outputs. A
+  /// body that reads other tensors, changes one, or returns an argument or a view of one has no
+  /// such program.
+  ///
+  /// Where autocast casts a parameter, the program takes what autocast gives each time that it
+  /// runs: casts that are kept are not made again. Where a parameter has a destination for its
+  /// gradient (set_grad_destination), there is a second derivative that writes there.
+  static Recorded record_apart(const Body& body, TensorList inputs, TensorList parameters,
+                               const std::vector<Pass>& passes);
 
   /// Does what `body` did, on other tensors of the same types; the results are part of the recorded
   /// computation where those of `body` were. A second derivative throws AutogradError.
-  std::vector<Tensor> run(TensorList inputs) const;
+  std::vector<Tensor> run(TensorList inputs, TensorList parameters = {}) const;
 
-  /// Takes the function's arguments and then `captured()`. Its outputs are the function's, and what
-  /// backward needs.
+  /// Takes the function's arguments, parameters and casts of these, as far as it reads them, and
+  /// then `captured()`. Its outputs are the function's, and what backward needs.
   const Graph& forward() const { return forward_->graph(); }
   /// Null without a derivative. Takes what forward saved, and then a gradient for each output that
   /// carries one; returns one for each input of forward.
-  const Graph* backward() const { return backward_ ? &backward_->graph() : nullptr; }
+  const Graph* backward() const { return backward_ ? &backward_->graph.graph() : nullptr; }
   /// The tensors that the function read besides its arguments.
   const std::vector<Tensor>& captured() const { return captured_; }
   /// Whether the captured tensors have the types that they had when the program was recorded.
@@ -47,9 +58,33 @@ class Program : public std::enable_shared_from_this<Program> {
 
  private:
   friend struct CompiledCall;
+  class Recording;
+
+  /// A parameter in another dtype, as autocast gives it.
+  struct Cast {
+    size_t parameter;
+    DType dtype;
+  };
+  /// A derivative, and the inputs of forward whose gradients it writes to places that it takes
+  /// behind the gradients.
+  struct Backward {
+    Backward(Graph of, const std::vector<ValueId>& ids, std::vector<size_t> inputs,
+             const std::vector<std::vector<ValueId>>& not_before)
+        : graph(std::move(of), ids, not_before), places(std::move(inputs)) {}
+
+    Interpreter graph;
+    std::vector<size_t> places;
+  };
+
+  /// The inputs of forward.
+  std::vector<Tensor> arguments(TensorList inputs, TensorList parameters) const;
 
   std::optional<Interpreter> forward_;
-  std::optional<Interpreter> backward_;
+  std::optional<Backward> backward_;
+  std::optional<Backward> placed_backward_;
+  std::vector<Cast> casts_;
+  /// Which of inputs, parameters and casts forward takes, in its order; all if empty.
+  std::vector<size_t> taken_;
   std::vector<Tensor> captured_;
   std::vector<ValueType> captured_types_;
   std::vector<bool> captured_require_grad_;

@@ -16,6 +16,13 @@ bool same_geometry(const Tensor& a, const Tensor& b) {
          same(a.sizes(), b.sizes()) && same(a.strides(), b.strides());
 }
 
+/// Whether one is the matrix `b` transposed, in the same memory.
+bool is_transpose(const Tensor& a, const Tensor& b) {
+  return a.dim() == 2 && b.dim() == 2 && a.dtype() == b.dtype() &&
+         a.storage_offset() == b.storage_offset() && a.size(0) == b.size(1) &&
+         a.size(1) == b.size(0) && a.stride(0) == b.stride(1) && a.stride(1) == b.stride(0);
+}
+
 NodeArgument constant(Value value) { return {NodeArgument::Kind::kConstant, std::move(value), {}}; }
 NodeArgument tensor_argument(ValueId id) { return {NodeArgument::Kind::kTensor, {}, {id}}; }
 
@@ -123,15 +130,22 @@ ValueId Recorder::value_of(const Tensor& tensor) {
       fail("a view that was made where it cannot be seen shares memory with a recorded tensor");
       return memory->value;
     }
-    // After a change the base is a tensor of its own, whose elements begin its memory.
-    const int64_t offset = tensor.storage_offset() - memory->base.storage_offset();
-    value = add_node(dispatcher().find("as_strided"),
-                     {tensor_argument(memory->value), constant(Value(tensor.sizes()).own()),
-                      constant(Value(tensor.strides()).own()), constant(Value(offset))},
-                     ValueType::of(tensor));
+    value = add_view_of_base(tensor, *memory);
   }
   known_[tensor.impl()] = {tensor, memory, *value, memory->generation};
   return *value;
+}
+
+ValueId Recorder::add_view_of_base(const Tensor& tensor, const Memory& memory) {
+  if (is_transpose(tensor, memory.base)) {
+    return add_node(dispatcher().find("t"), {tensor_argument(memory.value)}, ValueType::of(tensor));
+  }
+  // After a change the base is a tensor of its own, whose elements begin its memory.
+  const int64_t offset = tensor.storage_offset() - memory.base.storage_offset();
+  return add_node(dispatcher().find("as_strided"),
+                  {tensor_argument(memory.value), constant(Value(tensor.sizes()).own()),
+                   constant(Value(tensor.strides()).own()), constant(Value(offset))},
+                  ValueType::of(tensor));
 }
 
 ValueId Recorder::value_read(const Tensor& tensor) {
@@ -211,6 +225,11 @@ void Recorder::change(const Tensor& tensor, ValueId value) {
     known_[tensor.impl()] = {tensor, &memory, value, ++memory.generation};
     return;
   }
+  if (is_transpose(tensor, base)) {  // all elements of the base are new
+    memory.value = add_node(dispatcher().find("t"), {tensor_argument(value)}, ValueType::of(base));
+    ++memory.generation;
+    return;
+  }
   ValueId whole = memory.value;
   if (memory.is_input && memory.generation == 0) {
     // An input may begin anywhere in its memory; its copy begins its own.
@@ -245,7 +264,42 @@ void Recorder::record_results(Node& node, const Stack& stack) {
   }
 }
 
+/// Whether all references to the memory are those of the recorder, and of its tensors to each
+/// other.
+bool Recorder::is_unreachable(const Memory& memory, const std::vector<const Known*>& known) {
+  std::vector<const TensorImpl*> impls = {memory.base.impl()};
+  for (const Known* const each : known) {
+    if (each->tensor.impl() != memory.base.impl()) impls.push_back(each->tensor.impl());
+  }
+  if (memory.base.storage()->use_count() != impls.size()) return false;
+  return std::ranges::all_of(impls, [&](const TensorImpl* impl) {
+    uint32_t own = impl == memory.base.impl() ? 1 : 0;
+    for (const Known* const each : known) own += each->tensor.impl() == impl ? 1 : 0;
+    for (const TensorImpl* const other : impls) own += other->base.get() == impl ? 1 : 0;
+    return impl->use_count() == own;
+  });
+}
+
+void Recorder::forget_unreachable() {
+  std::unordered_map<const Memory*, std::vector<const Known*>> known;
+  for (const auto& [impl, each] : known_) known[each.memory].push_back(&each);
+  std::erase_if(memories_, [&](auto& entry) {
+    const Memory& memory = *entry.second;
+    const std::vector<const Known*>& own = known[&memory];
+    if (memory.is_input || !is_unreachable(memory, own)) return false;
+    for (const Known* const each : std::vector<const Known*>(own)) {
+      known_.erase(each->tensor.impl());
+    }
+    return true;
+  });
+}
+
 void Recorder::call(const Operator& op, KeySet keys, Stack& stack) {
+  record(op, keys, stack);
+  if (failure_.empty()) forget_unreachable();
+}
+
+void Recorder::record(const Operator& op, KeySet keys, Stack& stack) {
   if (!failure_.empty()) return pass_on(op, keys, stack);
   if (const std::string reason = unrecordable(op, stack.arguments()); !reason.empty()) {
     fail(fmt::format("{}: {}", op.name(), reason));

@@ -14,8 +14,9 @@ namespace lockstep::compiler {
 
 /// Records the operators that reach backends while it is active, as a graph without side effects:
 /// what is changed in place becomes a new value, and views of it are taken anew. The calls run as
-/// they would without it. Where something cannot be recorded, `failure()` says what; calls still
-/// run. Not thread-safe; belongs to the thread that records.
+/// they would without it, and tensors that nobody else holds are freed. Where something cannot be
+/// recorded, `failure()` says what; calls still run. Not thread-safe; belongs to the thread that
+/// records.
 ///
 /// Tensors that the program reads and that are neither inputs nor results become inputs behind
 /// those that were announced: `inputs()`.
@@ -67,12 +68,19 @@ class Recorder final : public DispatchMode {
   void know(const Tensor& tensor, ValueId value);
   /// Adds a node with one new result and returns that.
   ValueId add_node(const Operator& op, std::vector<NodeArgument> arguments, const ValueType& type);
+  /// Adds a node with the elements of a tensor as its memory, which was changed, has them now.
+  ValueId add_view_of_base(const Tensor& tensor, const Memory& memory);
   /// A known tensor of the same memory with the same geometry, whose value is up to date.
   std::optional<ValueId> twin_of(const Tensor& tensor, const Memory& memory) const;
   std::vector<NodeArgument> arguments_of(const Operator& op, std::span<const Value> arguments);
   /// The tensor holds `value` now, and so do those that share its memory, where they overlap.
   void change(const Tensor& tensor, ValueId value);
+  /// Records a call, and passes it on.
+  void record(const Operator& op, KeySet keys, Stack& stack);
   void record_results(Node& node, const Stack& stack);
+  /// Lets go of tensors that nobody else holds: no later call can name them.
+  void forget_unreachable();
+  static bool is_unreachable(const Memory& memory, const std::vector<const Known*>& known);
 
   Graph graph_;
   std::vector<Tensor> inputs_;

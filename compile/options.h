@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compile/passes.h"
+
+namespace lockstep {
+
+struct CompileOptions {
+  std::string name = "function";  ///< in the log
+  /// Programs kept for one function. A call that would need one more runs without: it is eager.
+  int most_programs = 8;
+  std::vector<compiler::Pass> passes = compiler::default_passes();
+};
+
+/// What decides, besides the state of the thread, what a call of a compiled function computes.
+struct CompiledArguments {
+  TensorList inputs;
+  TensorList parameters = {};  ///< what the function reads of its own
+  uint64_t variant = 0;        ///< stands for all else
+};
+
+/// What became of the calls of a compiled function.
+struct CompileCounts {
+  int64_t recorded = 0;  ///< calls that made a program
+  int64_t replayed = 0;  ///< calls that ran one
+  int64_t eager = 0;     ///< calls that ran the function itself
+};
+
+}  // namespace lockstep
