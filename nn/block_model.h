@@ -19,6 +19,12 @@ class BlockModel : public Module {
   void set_recompute(const RecomputeOptions& options) { recompute_ = options; }
   const RecomputeOptions& recompute() const { return recompute_; }
 
+  /// Lets `runner` run the forward passes of the blocks; null turns that off. A block takes part
+  /// whose class calls `run_block`.
+  void set_runner(const std::shared_ptr<BlockRunner>& runner) {
+    for (Module* const block : sequence()) block->set_runner(runner);
+  }
+
  protected:
   template <class Block>
   static std::vector<Module*> modules_of(const std::vector<std::unique_ptr<Block>>& blocks) {

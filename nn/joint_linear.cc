@@ -23,9 +23,10 @@ std::vector<Tensor> JointLinear::weights() const {
 }
 
 Tensor JointLinear::forward(const Tensor& x) const {
-  const bool is_watched =
-      std::ranges::any_of(parts_, [](const Linear* each) { return each->has_forward_hooks(); });
-  if (is_watched) {
+  const bool is_more_than_a_product = std::ranges::any_of(parts_, [](const Linear* each) {
+    return each->has_forward_hooks() || each->lora() != nullptr;
+  });
+  if (is_more_than_a_product) {
     std::vector<Tensor> results;
     for (const Linear* each : parts_) results.push_back(each->forward(x));
     return cat(results, -1);

@@ -18,7 +18,8 @@ class JointLinear {
   JointLinear& operator=(const JointLinear&) = delete;
 
   /// The layers' results one behind the other in the last dimension: x [..., in] to [..., out_0 +
-  /// out_1 + ...]. Layers with forward hooks are called each by itself, and their results copied.
+  /// out_1 + ...]. Layers with forward hooks or adapters are called each by itself, and their
+  /// results copied.
   Tensor forward(const Tensor& x) const;
 
  private:

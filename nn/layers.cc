@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/autocast.h"
+#include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/index/embedding_bag.h"
@@ -19,6 +20,11 @@ namespace {
 
 /// Bound of PyTorch's default for a parameter of a linear layer with `in` inputs.
 double linear_bound(int64_t in) { return in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 0; }
+
+FillValues values_of(const Init& init, int64_t in) {
+  if (init.zeros) return fill_with(0);
+  return init.uniform ? fill_uniform(linear_bound(in)) : fill_normal(init.deviation);
+}
 
 /// Normal with variance 1, and zeros in the row of the padding, if any (not -1).
 FillValues embedding_values(int64_t padding_idx) {
@@ -74,34 +80,88 @@ Linear::Linear(int64_t in, int64_t out, LinearOptions options)
 }
 
 Linear::Linear(int64_t in, int64_t out, bool with_bias, Init init)
-    : weight(register_parameter(
-          "weight", initial_values({out, in}, init.uniform ? fill_uniform(linear_bound(in))
-                                                           : fill_normal(init.deviation)))) {
+    : weight(register_parameter("weight", initial_values({out, in}, values_of(init, in)))) {
   if (!with_bias) return;
   bias = register_parameter(
       "bias", initial_values({out}, init.uniform ? fill_uniform(linear_bound(in)) : fill_with(0)));
 }
 
+Linear::Linear(Linear&&) noexcept = default;
+Linear::~Linear() = default;
+
 Tensor Linear::forward(const Tensor& x) const {
-  return run_forward([this](const Tensor& input) { return linear(input, weight, bias); }, x);
+  return run_forward(
+      [this](const Tensor& input) {
+        return lora_ ? linear_add(lora_->forward(input), input, weight, bias)
+                     : linear(input, weight, bias);
+      },
+      x);
 }
 
 Tensor Linear::forward_onto(const Tensor& residual, const Tensor& x) const {
-  return run_forward([this](const Tensor& onto,
-                            const Tensor& input) { return linear_add(onto, input, weight, bias); },
-                     residual, x);
+  return run_forward(
+      [this](const Tensor& onto, const Tensor& input) {
+        return linear_add(lora_ ? onto + lora_->forward(input) : onto, input, weight, bias);
+      },
+      residual, x);
 }
 
 Gelu Linear::forward_gelu(const Tensor& x) const {
-  return run_forward([this](const Tensor& input) { return linear_gelu(input, weight, bias); }, x);
+  return run_forward(
+      [this](const Tensor& input) {
+        if (!lora_) return linear_gelu(input, weight, bias);
+        const Tensor of = linear_add(lora_->forward(input), input, weight, bias);
+        return Gelu{gelu(of, "tanh"), of};
+      },
+      x);
 }
 
 Tensor Linear::forward_of_gelu(const Gelu& x, OptionalTensor residual) const {
   return run_forward(
       [&](const Tensor& value, const Tensor& of) {
-        return linear_of_gelu({value, of}, weight, bias, residual);
+        if (!lora_) return linear_of_gelu({value, of}, weight, bias, residual);
+        const Tensor change = lora_->forward(value);
+        return linear_of_gelu({value, of}, weight, bias, residual ? *residual + change : change);
       },
       x.value, x.of);
+}
+
+void Linear::add_lora(const LoraOptions& options) {
+  LS_CHECK(!lora_, Error, "[lora] layer \"{}\" has an adapter already: expected one without.",
+           path());
+  LS_CHECK(options.rank > 0 && options.dropout >= 0 && options.dropout < 1, Error,
+           "[lora] layer \"{}\": expected a rank above 0 and a dropout in [0, 1), got {} and {}.",
+           path(), options.rank, options.dropout);
+  const DefaultDeviceGuard with_the_weight(weight.device());
+  lora_ = std::make_unique<LoraAdapter>(weight.size(1), weight.size(0), options);
+  for (Linear* const each : {&lora_->a, &lora_->b}) {
+    if (weight.dtype() != DType::kF32) each->to(weight.dtype());
+    each->train(is_training());
+  }
+  register_module("lora_A", lora_->a);
+  register_module("lora_B", lora_->b);
+}
+
+void Linear::merge_lora() {
+  if (!lora_) return;
+  const NoGradGuard no_grad;
+  weight.copy_(merged_weight(weight, lora_->a.weight, lora_->b.weight, lora_->scale));
+  lora_.reset();
+}
+
+Tensor merged_weight(const Tensor& weight, const Tensor& a, const Tensor& b, double scale) {
+  return weight + mm(b, a) * scale;
+}
+
+LoraAdapter::LoraAdapter(int64_t in, int64_t out, const LoraOptions& options)
+    : options(options),
+      scale(options.alpha / static_cast<double>(options.rank)),
+      a(in, options.rank, false, Init{.uniform = true}),
+      b(options.rank, out, false, Init{.zeros = true}) {}
+
+Tensor LoraAdapter::forward(const Tensor& x) const {
+  const bool drops = options.dropout > 0 && a.is_training();
+  return b.forward(a.forward(drops ? dropout(x, options.dropout, true) : x) * scale);
 }
 
 Bilinear::Bilinear(int64_t in1, int64_t in2, int64_t out, LinearOptions options)

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 
 #include "core/ops/matmul/fused_linear.h"
@@ -16,6 +17,7 @@ struct Init {
   /// Uniform within +-1 / sqrt(in) instead, for weight and bias: PyTorch's default for linear
   /// layers.
   bool uniform = false;
+  bool zeros = false;  ///< zeros instead
 
   /// For the last projection of a residual branch: a model of `layers` layers sums 2 * layers
   /// branches, so the deviation is divided by sqrt(2 * layers) (Radford et al. 2019).
@@ -27,6 +29,13 @@ struct LinearOptions {
   bool zero_bias = false;  ///< starts the bias with 0 instead of random numbers
 };
 
+struct LoraOptions {
+  int64_t rank = 8;
+  double alpha = 16;   ///< the adapter's result is multiplied by alpha / rank
+  double dropout = 0;  ///< probability of zeroing an element of its input, while training
+};
+struct LoraAdapter;
+
 /// y = x W^T + b. x [..., in], W [out, in], b [out].
 class Linear : public Module {
  public:
@@ -34,6 +43,8 @@ class Linear : public Module {
   Linear(int64_t in, int64_t out, LinearOptions options = {});
   /// With a bias or without, and `init`, by default GPT-2's.
   Linear(int64_t in, int64_t out, bool bias, Init init = {});
+  Linear(Linear&& other) noexcept;
+  ~Linear() override;
   Tensor forward(const Tensor& x) const;
   /// residual + forward(x), computed in one pass.
   Tensor forward_onto(const Tensor& residual, const Tensor& x) const;
@@ -42,9 +53,38 @@ class Linear : public Module {
   /// forward(x.value), plus the residual if given.
   Tensor forward_of_gelu(const Gelu& x, OptionalTensor residual = {}) const;
 
+  /// Adds a low-rank adapter (LoRA, Hu et al. 2021), whose result forward passes add to theirs. Its
+  /// parameters lora_A.weight and lora_B.weight are trained whether or not the layer's own are;
+  /// all layers of a model: nn/adapters/lora.h. Throws Error where there is one already.
+  void add_lora(const LoraOptions& options);
+  /// Adds what the adapter has learnt to the weight, and removes it. Without one does nothing.
+  void merge_lora();
+  /// The adapter, or null.
+  const LoraAdapter* lora() const { return lora_.get(); }
+
   Tensor weight;
   Tensor bias;  ///< undefined when there is none
+
+ private:
+  std::unique_ptr<LoraAdapter> lora_;
 };
+
+/// alpha / rank * B A x: a change of a linear layer's weight of low rank. Begins with B = 0, so
+/// that it changes nothing, and A uniform within +-1 / sqrt(in).
+struct LoraAdapter {
+  LoraAdapter(int64_t in, int64_t out, const LoraOptions& options);
+  /// x [..., in] to [..., out].
+  Tensor forward(const Tensor& x) const;
+
+  LoraOptions options;
+  double scale;  ///< alpha / rank
+  Linear a;      ///< [rank, in]; child "lora_A" of the layer
+  Linear b;      ///< [out, rank]; child "lora_B"
+};
+
+/// weight + scale * b a: the weight [out, in] of a layer whose adapter has the matrices a [rank,
+/// in] and b [out, rank].
+Tensor merged_weight(const Tensor& weight, const Tensor& a, const Tensor& b, double scale);
 
 /// y[..., o] = x1[...] W[o] x2[...]^T + b[o]. x1 [..., in1], x2 [..., in2], W [out, in1, in2], b
 /// [out]; weight and bias uniform within +-1 / sqrt(in1).

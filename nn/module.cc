@@ -1,10 +1,13 @@
 #include "nn/module.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_set>
+#include <utility>
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
+#include "core/base/mix_bits.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/random_state_guard.h"
 
@@ -19,7 +22,8 @@ Module::Module(Module&& other) noexcept
       path_(std::move(other.path_)),
       training_(other.training_),
       statistics_log_(other.statistics_log_),
-      hooks_(std::move(other.hooks_)) {
+      hooks_(std::move(other.hooks_)),
+      runner_(std::move(other.runner_)) {
   // Children that are members move after their parent, and then find it here.
   for (const Child& child : children_) {
     std::ranges::replace(child.module->parents_, &other, this);
@@ -90,6 +94,14 @@ int64_t Module::parameter_count() const {
   return count;
 }
 
+int64_t Module::trained_parameter_count() const {
+  int64_t count = 0;
+  for (const Tensor& parameter : parameters()) {
+    if (parameter.requires_grad()) count += parameter.numel();
+  }
+  return count;
+}
+
 const DeferredValues* Module::find_deferred(const Tensor& parameter) const {
   for (const DeferredValues& each : deferred_) {
     if (each.parameter.is_same(parameter)) return &each;
@@ -134,6 +146,11 @@ void Module::train(bool on) {
 void Module::for_each(const std::function<void(Module&)>& visit) {
   visit(*this);
   for (const Child& child : children_) child.module->for_each(visit);
+}
+
+void Module::for_each(const std::function<void(const Module&)>& visit) const {
+  visit(*this);
+  for (const Child& child : children_) std::as_const(*child.module).for_each(visit);
 }
 
 ForwardHooks& Module::hooks() const {
@@ -187,6 +204,33 @@ void Module::call_hooks(std::span<const Tensor> inputs, std::span<Tensor* const>
   hooks_->after.each([&](const ForwardHook& hook) { hook(*this, inputs, results); });
   check_replaced(*this, results, "output");
   for (size_t i = 0; i < results.size(); ++i) *outputs[i] = std::move(results[i]);
+}
+
+uint64_t mixed_hash(uint64_t hash, double number) {
+  return mix_bits((hash + kGoldenRatio) ^ std::bit_cast<uint64_t>(number));
+}
+
+uint64_t block_options_hash(std::initializer_list<double> numbers) {
+  uint64_t hash = numbers.size();
+  for (const double number : numbers) hash = mixed_hash(hash, number);
+  return hash;
+}
+
+PassState Module::pass_state() const {
+  PassState state;
+  add_pass_state(state);
+  return state;
+}
+
+void Module::add_pass_state(PassState& state) const {
+  for (const NamedParameter& each : own_parameters_) state.tensors.push_back(each.tensor);
+  for (const NamedParameter& each : own_buffers_) state.tensors.push_back(each.tensor);
+  state.has_buffers |= !own_buffers_.empty();
+  state.modes = mixed_hash(state.modes, training_ ? 1 : 2);
+  for (const Child& child : children_) {
+    state.has_hooks |= child.module->has_forward_hooks();
+    child.module->add_pass_state(state);
+  }
 }
 
 Module& Module::apply(const std::function<void(Module&)>& visit) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -9,6 +10,7 @@
 
 #include "core/base/current_scope.h"
 #include "core/tensor/tensor.h"
+#include "nn/block_runner.h"
 #include "nn/forward_hooks.h"
 #include "nn/initial_values.h"
 #include "nn/state_dict.h"
@@ -49,6 +51,8 @@ class Module {
   Device device() const;
   /// Elements in all parameters.
   int64_t parameter_count() const;
+  /// Elements in those that require grad.
+  int64_t trained_parameter_count() const;
   /// Every buffer once, in the order of registration; a shared one under its first name. None
   /// requires grad.
   std::vector<NamedParameter> named_buffers() const;
@@ -73,6 +77,7 @@ class Module {
 
   /// Calls `visit` with this module and all below, in the order of registration.
   void for_each(const std::function<void(Module&)>& visit);
+  void for_each(const std::function<void(const Module&)>& visit) const;
   /// Calls `visit` with all modules below and then with this one, as PyTorch's apply: to initialise
   /// parts that `visit` recognises by dynamic_cast. Returns this module.
   Module& apply(const std::function<void(Module&)>& visit);
@@ -113,6 +118,13 @@ class Module {
   /// Whether a forward hook was ever registered.
   bool has_forward_hooks() const { return static_cast<bool>(hooks_); }
 
+  /// Lets `runner` run the forward passes of this module that are passes of a block (`run_block`);
+  /// null turns that off. Called by BlockModel::set_runner.
+  void set_runner(std::shared_ptr<BlockRunner> runner) { runner_ = std::move(runner); }
+  /// What a forward pass of this module reads of its own. The hooks of this module itself, which
+  /// run around the pass, do not count.
+  PassState pass_state() const;
+
   /// Makes forward passes in training write their statistics to `log` instead of updating the
   /// running ones; null turns that off. Called by StatisticsLog (nn/statistics_log.h).
   void log_statistics(StatisticsLog* log);
@@ -130,6 +142,19 @@ class Module {
     auto result = std::apply(body, given);
     call_hooks(given, outputs_of(result));
     return result;
+  }
+  /// Returns body(inputs...), a tensor, through the runner of this module where it has one: what
+  /// the forward pass of a block calls inside `run_forward`. The result must be a function of the
+  /// inputs, of `pass_state()` and of the options.
+  template <class Body, class... Inputs>
+  Tensor run_block(const BlockOptions& options, const Body& body, const Inputs&... inputs) const {
+    if (!runner_) return body(inputs...);
+    const std::function<Tensor(TensorList)> of_list = [&body](TensorList given) {
+      return [&]<size_t... I>(std::index_sequence<I...>) { return body(given[I]...); }
+      (std::index_sequence_for<Inputs...>());
+    };
+    const std::array<Tensor, sizeof...(Inputs)> given{inputs...};
+    return runner_->run({*this, of_list, given, options});
   }
   // A name must be new among the module's parameters, buffers and children, and not empty;
   // otherwise these throw Error.
@@ -154,6 +179,7 @@ class Module {
   struct Collection;
   /// Adds the tensors of member `own` of this module and of all modules below to `found`.
   void collect(Tensors Module::*own, const std::string& prefix, Collection& found) const;
+  void add_pass_state(PassState& state) const;
   void collect_state(const std::string& prefix, StateDict& state) const;
   void check_new_name(std::string_view name) const;
   /// Prepends `prefix` to the paths of this module and of all modules below.
@@ -171,7 +197,8 @@ class Module {
   std::string path_;
   bool training_ = true;
   StatisticsLog* statistics_log_ = nullptr;
-  mutable Ref<ForwardHooks> hooks_;  ///< null if there never was one
+  mutable Ref<ForwardHooks> hooks_;      ///< null if there never was one
+  std::shared_ptr<BlockRunner> runner_;  ///< null: forward passes are run by being called
 };
 
 }  // namespace lockstep::nn

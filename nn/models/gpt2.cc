@@ -10,19 +10,23 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
 #include "core/ops/view/view.h"
+#include "nn/adapters/lora.h"
+#include "nn/documents.h"
 #include "nn/run_blocks.h"
 
 namespace lockstep::nn {
 
 Gpt2Block::Gpt2Block(const Gpt2Options& o)
     : ln_1(o.width, o.epsilon),
-      c_attn(o.width, 3 * o.width, true),
-      attn_c_proj(o.width, o.width, true, Init::branch_end(o.layers)),
+      c_attn(o.width, 3 * o.width, true, matrix_init(o.mup)),
+      attn_c_proj(o.width, o.width, true, matrix_init(o.mup, Init::branch_end(o.layers))),
       ln_2(o.width, o.epsilon),
-      c_fc(o.width, 4 * o.width, true),
-      mlp_c_proj(4 * o.width, o.width, true, Init::branch_end(o.layers)),
+      c_fc(o.width, 4 * o.width, true, matrix_init(o.mup)),
+      mlp_c_proj(4 * o.width, o.width, true, matrix_init(o.mup, Init::branch_end(o.layers))),
       heads_(o.heads),
-      dropout_(o.dropout) {
+      dropout_(o.dropout),
+      attention_scale_(o.mup.attention_scale(o.width / o.heads)),
+      options_hash_(block_options_hash({static_cast<double>(o.heads), o.dropout, o.epsilon})) {
   register_module("ln_1", ln_1);
   register_module("attn.c_attn", c_attn);
   register_module("attn.c_proj", attn_c_proj);
@@ -31,13 +35,14 @@ Gpt2Block::Gpt2Block(const Gpt2Options& o)
   register_module("mlp.c_proj", mlp_c_proj);
 }
 
-Tensor Gpt2Block::attention(const Tensor& x, KvCache* cache, int64_t layer) {
-  const int64_t batch = x.size(0);
-  const int64_t length = x.size(1);
-  const int64_t width = x.size(2);
-  const Tensor joint = c_attn.forward(x);
+Tensor Gpt2Block::attention(const Tensor& joint, KvCache* cache, int64_t layer) {
+  const int64_t batch = joint.size(0);
+  const int64_t length = joint.size(1);
+  const int64_t width = joint.size(2) / 3;
   const double dropout_p = is_training() ? dropout_ : 0.0;
-  if (cache == nullptr && dropout_p == 0) return attention_of_qkv(joint, heads_, heads_, true);
+  if (cache == nullptr && dropout_p == 0) {
+    return attention_of_qkv(joint, heads_, heads_, true, attention_scale_);
+  }
   const std::vector<Tensor> qkv = joint.split(width, 2);
   const auto heads = [&](const Tensor& y) {
     return y.view({batch, length, heads_, width / heads_}).transpose(1, 2);
@@ -49,17 +54,27 @@ Tensor Gpt2Block::attention(const Tensor& x, KvCache* cache, int64_t layer) {
   if (cache != nullptr) std::tie(key, value) = cache->append(layer, key, value);
   LS_CHECK(!follows || length == 1, ShapeError,
            "[gpt2] after the first tokens a cache takes one at a time, got {}.", length);
-  const Tensor mixed = scaled_dot_product_attention(query, key, value, {}, dropout_p, !follows);
+  const Tensor mixed =
+      scaled_dot_product_attention(query, key, value, {}, dropout_p, !follows, attention_scale_);
   return mixed.transpose(1, 2).reshape({batch, length, width});
 }
 
-Tensor Gpt2Block::forward(const Tensor& x, KvCache* cache, int64_t layer) {
-  return run_forward([&](const Tensor& input) { return run(input, cache, layer); }, x);
+Tensor Gpt2Block::forward(const Tensor& x, KvCache* cache, int64_t layer,
+                          const std::vector<int64_t>& documents) {
+  const auto pass = [&](const Tensor& input) { return run(input, cache, layer, documents); };
+  if (cache != nullptr) return run_forward(pass, x);
+  const BlockOptions options{mixed_hash(options_hash_, attention_scale_.value_or(0)),
+                             documents.empty() ? "" : kWithinDocuments};
+  return run_forward([&](const Tensor& input) { return run_block(options, pass, input); }, x);
 }
 
-Tensor Gpt2Block::run(const Tensor& x, KvCache* cache, int64_t layer) {
+Tensor Gpt2Block::run(const Tensor& x, KvCache* cache, int64_t layer,
+                      const std::vector<int64_t>& documents) {
   const bool drops = is_training() && dropout_ > 0;
-  const Tensor mixed = attn_c_proj.forward(attention(ln_1.forward(x), cache, layer));
+  const Tensor joint = c_attn.forward(ln_1.forward(x));
+  const auto attend = [&](const Tensor& of) { return attention(of, cache, layer); };
+  const Tensor mixed = attn_c_proj.forward(
+      documents.empty() ? attend(joint) : by_documents(joint, documents, attend));
   const auto [normed, middle] = ln_2.forward_onto(x, dropout(mixed, dropout_, drops));
   const Gelu hidden = c_fc.forward_gelu(normed);
   return drops ? middle + dropout(mlp_c_proj.forward_of_gelu(hidden), dropout_, true)
@@ -71,6 +86,7 @@ Gpt2::Gpt2(const Gpt2Options& options)
       wpe(options.context_length, options.width),
       ln_f(options.width, options.epsilon),
       options_(options) {
+  set_mup(options.mup);
   register_module("wte", wte);
   register_module("wpe", wpe);
   for (int64_t i = 0; i < options.layers; ++i) {
@@ -81,33 +97,64 @@ Gpt2::Gpt2(const Gpt2Options& options)
 }
 
 Tensor Gpt2::features(const Tensor& tokens, KvCache* cache) {
-  return run_forward([&](const Tensor& input) { return run(input, cache); }, tokens);
+  return run_forward([&](const Tensor& input) { return run(input, cache, {}); }, tokens);
 }
 
-Tensor Gpt2::run(const Tensor& tokens, KvCache* cache) {
+Tensor Gpt2::features_of_documents(const Tensor& tokens, const std::vector<int64_t>& sizes) {
+  check_documents(sizes, tokens.size(0), tokens.size(1));
+  return run_forward([&](const Tensor& input) { return run(input, nullptr, sizes); }, tokens);
+}
+
+Tensor Gpt2::run(const Tensor& tokens, KvCache* cache, const std::vector<int64_t>& documents) {
   const int64_t past = cache != nullptr ? cache->length() : 0;
   const int64_t length = tokens.size(1);
   LS_CHECK(past + length <= options_.context_length, ShapeError,
            "[gpt2] too many positions: expected at most {}, got {}.", options_.context_length,
            past + length);
-  const Tensor positions = wpe.weight.slice(0, past, past + length);
-  Tensor x = dropout(wte.forward(tokens) + positions, options_.dropout, is_training());
+  const Tensor positions =
+      documents.empty()
+          ? wpe.weight.slice(0, past, past + length)
+          : wpe.forward(positions_in_documents(documents, tokens.size(0), length, tokens.device()));
+  Tensor x = dropout(multiplied(wte.forward(tokens) + positions, mup().input_multiplier),
+                     options_.dropout, is_training());
   x = run_blocks(h.size(), cache == nullptr ? recompute() : RecomputeOptions(), x,
-                 [this, cache](size_t i, const Tensor& input) {
-                   return h[i]->forward(input, cache, static_cast<int64_t>(i));
+                 [this, cache, documents](size_t i, const Tensor& input) {
+                   return h[i]->forward(input, cache, static_cast<int64_t>(i), documents);
                  });
   if (cache != nullptr) cache->advance(length);
-  return ln_f.forward(x);
+  return multiplied(ln_f.forward(x), mup().features_factor());
 }
 
 std::vector<StoredParameter> Gpt2::stored_parameters() const {
   std::vector<StoredParameter> stored;
   for (const NamedParameter& parameter : named_parameters()) {
-    const bool projection =
-        parameter.name.find(".c_") != std::string::npos && parameter.name.ends_with(".weight");
+    const bool projection = parameter.name.find(".c_") != std::string::npos &&
+                            parameter.name.ends_with(".weight") &&
+                            !is_lora_parameter(parameter.name);
     stored.push_back({parameter.name, parameter.tensor, projection});
   }
   return stored;
+}
+
+void Gpt2::use_multipliers(const Mup& mup) {
+  set_mup(mup);
+  for (const auto& block : h) {
+    block->set_attention_scale(mup.attention_scale(options_.width / options_.heads));
+  }
+}
+
+std::vector<MultipliedRows> Gpt2::multiplied_rows(const Mup& mup) const {
+  // The classifier is the embedding, whose multiplier the last norm takes back.
+  const double input = mup.input_multiplier, output = mup.features_factor() / input;
+  std::vector<MultipliedRows> rows = {{wte.weight, options_.vocabulary, input},
+                                      {wpe.weight, options_.context_length, input},
+                                      {ln_f.weight, options_.width, output},
+                                      {ln_f.bias, options_.width, output}};
+  for (const auto& block : h) {  // the queries' rows
+    rows.push_back({block->c_attn.weight, options_.width, mup.attention_factor()});
+    rows.push_back({block->c_attn.bias, options_.width, mup.attention_factor()});
+  }
+  return rows;
 }
 
 std::string Gpt2::hugging_face_config() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "nn/joint_linear.h"
@@ -24,6 +25,7 @@ struct LlamaOptions {
   RopeScaling rope_scaling = {};
   double epsilon = 1e-5;
   bool tie_embeddings = false;
+  Mup mup = {};  ///< of the initialisation and the forward pass
 };
 
 class LlamaBlock : public Module {
@@ -31,8 +33,12 @@ class LlamaBlock : public Module {
   explicit LlamaBlock(const LlamaOptions& options);
   /// x [batch, length, width] -> the same shape; cosine and sine [length, depth / 2] belong to its
   /// positions.
+  /// `documents`, if not empty, are sizes of documents (nn/documents.h), without a cache.
   Tensor forward(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
-                 int64_t layer);
+                 int64_t layer, const std::vector<int64_t>& documents = {});
+
+  /// `scale` of the attention; nothing: 1 / sqrt(elements of a head).
+  void set_attention_scale(std::optional<double> scale) { attention_scale_ = scale; }
 
   RMSNorm input_layernorm;
   Linear q_proj;
@@ -46,15 +52,18 @@ class LlamaBlock : public Module {
 
  private:
   Tensor run(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
-             int64_t layer);
-  /// The input of o_proj: the attention's result for all heads, concatenated.
-  Tensor attention(const Tensor& x, const Tensor& cosine, const Tensor& sine, KvCache* cache,
-                   int64_t layer);
+             int64_t layer, const std::vector<int64_t>& documents);
+  /// The input of o_proj: the attention's result for all heads, concatenated. `projected` is what
+  /// the joint projection gives, before rotary positions.
+  Tensor attention(const Tensor& projected, const Tensor& cosine, const Tensor& sine,
+                   KvCache* cache, int64_t layer);
 
   JointLinear qkv_;      ///< of q_proj, k_proj and v_proj
   JointLinear gate_up_;  ///< of gate_proj and up_proj
   int64_t heads_;
   int64_t kv_heads_;
+  std::optional<double> attention_scale_;
+  uint64_t options_hash_;  ///< of those that stay as they are; the attention's scale may change
 };
 
 class Llama final : public LanguageModel {
@@ -62,6 +71,7 @@ class Llama final : public LanguageModel {
   explicit Llama(const LlamaOptions& options);
 
   Tensor features(const Tensor& tokens, KvCache* cache = nullptr) override;
+  Tensor features_of_documents(const Tensor& tokens, const std::vector<int64_t>& sizes) override;
   std::vector<Module*> sequence() const override { return modules_of(blocks); }
   const Tensor& classifier() const override {
     return lm_head ? lm_head->weight : embed_tokens.weight;
@@ -71,6 +81,8 @@ class Llama final : public LanguageModel {
   int64_t layers() const override { return options_.layers; }
   int64_t attention_width() const override { return options_.width; }
   std::string hugging_face_config() const override;
+  void use_multipliers(const Mup& mup) override;
+  std::vector<MultipliedRows> multiplied_rows(const Mup& mup) const override;
   const LlamaOptions& options() const { return options_; }
 
   Embedding embed_tokens;
@@ -79,7 +91,7 @@ class Llama final : public LanguageModel {
   std::unique_ptr<Linear> lm_head;  ///< null when tied to embed_tokens
 
  private:
-  Tensor run(const Tensor& tokens, KvCache* cache);
+  Tensor run(const Tensor& tokens, KvCache* cache, const std::vector<int64_t>& documents);
 
   LlamaOptions options_;
   Tensor cosine_;  ///< [context_length, depth / 2]

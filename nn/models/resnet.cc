@@ -39,7 +39,8 @@ BasicBlock::BasicBlock(int64_t in, int64_t out, int64_t stride)
     : conv1(in, out, 3, {.stride = stride, .padding = 1}),
       bn1(out),
       conv2(out, out, 3, {.padding = 1}),
-      bn2(out) {
+      bn2(out),
+      options_hash_(block_options_hash({static_cast<double>(stride)})) {
   register_module("conv1", conv1);
   register_module("bn1", bn1);
   register_module("conv2", conv2);
@@ -52,7 +53,9 @@ BasicBlock::BasicBlock(int64_t in, int64_t out, int64_t stride)
 }
 
 Tensor BasicBlock::forward(const Tensor& x) {
-  return run_forward([this](const Tensor& input) { return run(input); }, x);
+  const auto pass = [this](const Tensor& input) { return run(input); };
+  return run_forward(
+      [&](const Tensor& input) { return run_block({.numbers = options_hash_}, pass, input); }, x);
 }
 
 Tensor BasicBlock::run(const Tensor& x) {

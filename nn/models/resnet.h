@@ -44,6 +44,8 @@ class BasicBlock : public Module {
 
  private:
   Tensor run(const Tensor& x);
+
+  uint64_t options_hash_;
 };
 
 /// Names are torchvision's: conv1, bn1, layer1.0.conv1, ..., layer2.0.downsample.0, ..., fc.
