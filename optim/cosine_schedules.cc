@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "core/base/check.h"
+#include "optim/state_reader.h"
 
 namespace lockstep::optim {
 

@@ -11,6 +11,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_logic.h"
 #include "core/ops/reduce/reduce.h"
+#include "optim/state_reader.h"
 
 namespace lockstep::optim {
 

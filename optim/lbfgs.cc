@@ -12,6 +12,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/shape.h"
+#include "optim/state_reader.h"
 #include "optim/wolfe_search.h"
 
 namespace lockstep::optim {

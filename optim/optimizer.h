@@ -15,6 +15,8 @@
 
 namespace lockstep::optim {
 
+class StateReader;
+
 /// Computes the loss and its gradients: usually zero_grad, forward, backward. Returns the loss.
 using Closure = std::function<Tensor()>;
 
@@ -101,6 +103,10 @@ class Optimizer {
   virtual std::vector<OptionValue> option_values(size_t group) const = 0;
   /// Updates parameters of a group that have gradients. Their steps are counted already.
   virtual void update_group(size_t group, ParameterStates states) = 0;
+  /// Sizes of the tensor number `tensor` that is kept for `parameter`.
+  virtual Dims state_sizes(const Tensor& parameter, [[maybe_unused]] size_t tensor) const {
+    return to_dims(parameter.sizes());
+  }
   /// State that belongs to no parameter.
   virtual void save_extra(StateDict&) const {}
   /// Reads it, and returns what puts it in place.

@@ -4,6 +4,7 @@
 #include "core/base/check.h"
 #include "core/ops/factory/factory.h"
 #include "optim/optimizer.h"
+#include "optim/state_reader.h"
 
 namespace lockstep::optim {
 
@@ -57,10 +58,11 @@ ParameterState Optimizer::read_state(const ParameterState& current, StateReader&
     const std::string name = kind_.tensors[i] + "." + current.name;
     const Tensor tensor = reader.find_tensor(name);
     if (!tensor.defined()) continue;
-    LS_CHECK(same(tensor.sizes(), current.parameter.sizes()), CheckpointError,
-             "[optim.{}] \"{}\" in the state has another shape than {}: expected {}, got {}.",
-             kind(), name, current.description, current.parameter.shape(), tensor.shape());
-    loaded.tensors[i] = zeros_like(current.parameter);
+    const Dims sizes = state_sizes(current.parameter, i);
+    LS_CHECK(same(tensor.sizes(), sizes), CheckpointError,
+             "[optim.{}] \"{}\" in the state has another shape than {} needs: expected {}, got {}.",
+             kind(), name, current.description, to_string(IntList(sizes)), tensor.shape());
+    loaded.tensors[i] = zeros(sizes, current.parameter.options());
     loaded.tensors[i].copy_(tensor);
   }
   return loaded;

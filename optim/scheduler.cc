@@ -1,6 +1,7 @@
 #include "optim/scheduler.h"
 
 #include "core/base/check.h"
+#include "optim/state_reader.h"
 
 namespace lockstep::optim {
 

@@ -7,6 +7,8 @@
 
 namespace lockstep::optim {
 
+class StateReader;
+
 /// Moves the learning rates of an optimizer's groups. Names, formulas and defaults are PyTorch's.
 ///
 ///   optim::CosineAnnealingLR schedule(optimizer, {.t_max = steps});
