@@ -16,11 +16,6 @@ bool are_halves(const LeafRange& left, const LeafRange& right) {
 
 }  // namespace
 
-LeafRange leaves_of_rank(int64_t leaves, int rank, int ranks) {
-  LS_ASSERT(rank >= 0 && rank < ranks && ranks <= leaves);
-  return {leaves * rank / ranks, leaves * (rank + 1) / ranks};
-}
-
 int LeafStack::push(LeafRange part) {
   LS_ASSERT(part.size() > 0 && (sums_.empty() || sums_.back().end == part.first));
   sums_.push_back(part);
@@ -44,18 +39,6 @@ std::vector<LeafRange> subtrees(LeafRange range) {
   LeafStack stack;
   for (int64_t leaf = range.first; leaf < range.end; ++leaf) stack.push({leaf, leaf + 1});
   return {stack.sums().begin(), stack.sums().end()};
-}
-
-std::vector<uint8_t> joins_over_ranks(int64_t leaves, int ranks) {
-  LeafStack stack;
-  std::vector<uint8_t> joins;
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (const LeafRange& sum : subtrees(leaves_of_rank(leaves, rank, ranks))) {
-      joins.push_back(static_cast<uint8_t>(stack.push(sum)));
-    }
-  }
-  joins.back() = static_cast<uint8_t>(joins.back() + stack.finish());
-  return joins;
 }
 
 int stack_depth(LeafRange range) {

@@ -10,8 +10,8 @@ namespace lockstep::dist {
 // a fixed number of leaves, numbered from 0. A subtree is a run of 2^l leaves that begins at a
 // multiple of 2^l; its sum is that of its halves, the earlier one on the left. If the number of
 // leaves is not a power of two, the remaining subtrees are joined from the right. Every rank has a
-// run of leaves and adds up its subtrees; adding the ranks' sums in this order gives bitwise the
-// result of a single rank.
+// run of leaves (dist/collectives/leaf_deal.h) and adds up its subtrees; adding the ranks' sums in
+// this order gives bitwise the result of a single rank.
 
 /// Leaves `first` to `end` - 1.
 struct LeafRange {
@@ -21,9 +21,6 @@ struct LeafRange {
   int64_t size() const { return end - first; }
   friend bool operator==(const LeafRange&, const LeafRange&) = default;
 };
-
-/// Returns the leaves of a rank, distributed as evenly as possible. Requires ranks <= leaves.
-LeafRange leaves_of_rank(int64_t leaves, int rank, int ranks);
 
 /// Returns the largest subtrees of a rank's leaves, left to right: at most 2 log2(leaves).
 std::vector<LeafRange> subtrees(LeafRange range);
@@ -45,9 +42,6 @@ class LeafStack {
   std::vector<LeafRange> sums_;
 };
 
-/// Returns for each sum of the ranks, in order of ranks, how often the two on top of a stack are
-/// joined after that sum is pushed, so that one is left at the end (see `sum_tree`).
-std::vector<uint8_t> joins_over_ranks(int64_t leaves, int ranks);
 /// Returns the largest number of sums on the stack while a rank adds up these leaves one by one.
 int stack_depth(LeafRange range);
 

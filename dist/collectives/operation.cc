@@ -68,6 +68,7 @@ Signature signature_of(const Operation& operation, uint64_t group, uint64_t sequ
   if (is_reduction(operation.kind)) {
     signature.reduction.op = operation.reduction.op;
     signature.reduction.leaves = operation.reduction.leaves;
+    signature.deal = operation.deal.identity();
     if (operation.reduction.op == ReduceOp::kPremultipliedSum) {
       signature.reduction.factor = operation.reduction.factor;
     }
@@ -81,10 +82,12 @@ uint64_t hash(const Signature& signature) {
                          static_cast<uint64_t>(signature.dtype) << 8 |
                          static_cast<uint64_t>(signature.reduction.op) << 16 |
                          static_cast<uint64_t>(static_cast<uint32_t>(signature.root)) << 32;
-  return hash_words(std::array<uint64_t, 6>{signature.group, signature.sequence, small,
-                                            static_cast<uint64_t>(signature.count),
-                                            std::bit_cast<uint64_t>(signature.reduction.factor),
-                                            static_cast<uint64_t>(signature.reduction.leaves)});
+  // The identity of an uneven deal is of its leaves, too.
+  const uint64_t leaves =
+      signature.deal != 0 ? signature.deal : static_cast<uint64_t>(signature.reduction.leaves);
+  return hash_words(std::array<uint64_t, 6>{
+      signature.group, signature.sequence, small, static_cast<uint64_t>(signature.count),
+      std::bit_cast<uint64_t>(signature.reduction.factor), leaves});
 }
 
 std::string to_string(const Signature& signature) {
@@ -99,6 +102,7 @@ std::string to_string(const Signature& signature) {
     text += fmt::format(" {} rank {}", preposition(signature.kind), signature.root);
   }
   if (is_reduction(signature.kind)) text += ", " + to_string(signature.reduction);
+  if (signature.deal != 0) text += fmt::format(" in deal {:016x}", signature.deal);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/tensor/dtype.h"
+#include "dist/collectives/leaf_deal.h"
 #include "dist/collectives/reduction.h"
 
 namespace lockstep::dist {
@@ -37,6 +38,8 @@ struct Operation {
   /// all_to_all: number of elements to and from each rank.
   std::vector<int64_t> send_counts;
   std::vector<int64_t> receive_counts;
+  /// Reductions over `reduction.leaves`: which of them each rank has; empty otherwise.
+  LeafDeal deal;
   /// Reductions over leaves: distance in bytes between the sums of this rank's subtrees in `input`.
   uint64_t input_stride = 0;
   const void* input = nullptr;
@@ -60,6 +63,7 @@ struct Signature {
   Reduction reduction;
   int root = 0;
   int64_t count = 0;
+  uint64_t deal = 0;  ///< identity of the leaves' deal
 
   friend bool operator==(const Signature&, const Signature&) = default;
 };
@@ -69,7 +73,8 @@ struct Signature {
 Signature signature_of(const Operation& operation, uint64_t group, uint64_t sequence);
 /// Returns a well-mixed hash, equal on all machines.
 uint64_t hash(const Signature& signature);
-/// Returns for example "all_reduce #17 of 1,024 float32, sum".
+/// Returns for example "all_reduce #17 of 1,024 float32, sum". Of uneven deals of leaves it tells
+/// the identity.
 std::string to_string(const Signature& signature);
 
 }  // namespace lockstep::dist

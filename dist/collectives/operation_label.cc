@@ -22,15 +22,14 @@ std::string_view end_of(std::string_view path, size_t bytes) {
 
 }  // namespace
 
-OperationLabel::OperationLabel(size_t bucket, std::string_view unit) noexcept
-    : outer_(innermost), bucket_(bucket), unit_(unit) {
+OperationLabel::OperationLabel(std::string_view kind, size_t number, std::string_view unit) noexcept
+    : outer_(innermost), kind_(kind), number_(number), unit_(unit) {
   innermost = this;
 }
 
 OperationLabel::~OperationLabel() { innermost = outer_; }
 
 void OperationLabel::write(char* text, size_t bytes) noexcept {
-  constexpr std::string_view kUnit = "unit ";
   auto put = [at = text, left = bytes - 1](std::string_view part) mutable {
     const size_t count = std::min(part.size(), left);
     at = std::copy_n(part.data(), count, at);
@@ -38,13 +37,14 @@ void OperationLabel::write(char* text, size_t bytes) noexcept {
     *at = '\0';
   };
   if (innermost == nullptr) return put("");
-  if (innermost->bucket_ > 0) {
-    put("bucket ");
-    return put(fmt::format_int(innermost->bucket_).c_str());
+  const std::string_view kind = innermost->kind_;
+  if (innermost->number_ > 0) {
+    put(kind);
+    return put(fmt::format_int(innermost->number_).c_str());
   }
   if (innermost->unit_.empty()) return put("root unit");
-  put(kUnit);
-  put(end_of(innermost->unit_, bytes - 1 - std::min(bytes - 1, kUnit.size())));
+  put(kind);
+  put(end_of(innermost->unit_, bytes - 1 - std::min(bytes - 1, kind.size())));
 }
 
 }  // namespace lockstep::dist

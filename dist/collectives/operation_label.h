@@ -11,22 +11,26 @@ namespace lockstep::dist {
 class OperationLabel {
  public:
   /// Operations of bucket `number`, from 1.
-  static OperationLabel bucket(size_t number) noexcept { return {number, {}}; }
+  static OperationLabel bucket(size_t number) noexcept { return {"bucket ", number, {}}; }
+  /// Operations of fragment `number`, from 1, of a model whose ranks take local steps.
+  static OperationLabel fragment(size_t number) noexcept { return {"fragment ", number, {}}; }
   /// Operations of the unit with this path, empty for the root. The text must outlive the label.
-  static OperationLabel unit(std::string_view path) noexcept { return {0, path}; }
+  static OperationLabel unit(std::string_view path) noexcept { return {"unit ", 0, path}; }
   ~OperationLabel();
   OperationLabel(const OperationLabel&) = delete;
   OperationLabel& operator=(const OperationLabel&) = delete;
 
   /// Writes the label of this thread to `text`, of `bytes` bytes with the final 0: "bucket 3",
-  /// "unit h.0", "root unit", or nothing. Of a path that does not fit the end is written.
+  /// "fragment 1", "unit h.0", "root unit", or nothing. Of a path that does not fit the end is
+  /// written.
   static void write(char* text, size_t bytes) noexcept;
 
  private:
-  OperationLabel(size_t bucket, std::string_view unit) noexcept;
+  OperationLabel(std::string_view kind, size_t number, std::string_view unit) noexcept;
 
   const OperationLabel* outer_;
-  size_t bucket_;  ///< 0: of a unit
+  std::string_view kind_;
+  size_t number_;  ///< 0: of a unit
   std::string_view unit_;
 };
 

@@ -40,12 +40,14 @@ ScheduleBuilder::ScheduleBuilder(const Operation& operation, int rank, int size,
     : rank_(rank), size_(size), cut_(cut), input_stride_(operation.input_stride), all_sums_(size) {
   schedule_.dtype = operation.dtype;
   schedule_.reduction = operation.reduction;
-  const int64_t leaves = operation.reduction.leaves;
-  if (leaves == 0) return;
-  schedule_.joins = joins_over_ranks(leaves, size);
+  const LeafDeal& deal = operation.deal;
+  LS_ASSERT(deal.leaves() == operation.reduction.leaves);
+  if (deal.is_empty()) return;
+  LS_ASSERT(deal.ranks() == size);
+  schedule_.joins = joins_over_ranks(deal);
   all_sums_ = static_cast<int>(schedule_.joins.size());
   for (int each = 0; each < size; ++each) {
-    sums_.push_back(static_cast<int>(subtrees(leaves_of_rank(leaves, each, size)).size()));
+    sums_.push_back(static_cast<int>(subtrees(deal.of(each)).size()));
   }
 }
 

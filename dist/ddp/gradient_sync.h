@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
+#include "dist/collectives/leaf_deal.h"
 #include "dist/ddp/step_times.h"
 
 namespace lockstep::dist {
@@ -20,6 +21,10 @@ class GradientSync {
   virtual void begin_leaf() = 0;
   /// Announces that the next backward is the last of the step; false cancels that.
   virtual void expect_last_backward(bool expected = true) = 0;
+  /// From the next step on this rank adds up its leaves of `deal`, the same on all ranks and of as
+  /// many leaves as before. Between steps, with a tree of leaves. Changes no bit. Throws DistError
+  /// for a deal of other leaves or ranks.
+  virtual void deal_out(const LeafDeal& deal) = 0;
   /// Waits for all sums (on a device with streams, later work on the current stream waits).
   virtual void finish() = 0;
 

@@ -98,6 +98,12 @@ Reducer::Reducer(std::vector<NamedTensor> parameters, ProcessGroup* group,
       device_(group_ == nullptr ? kCPU : common_device(parameters_)),
       times_(device_) {
   check_options(options_);
+  if (group_ != nullptr && options_.tree_leaves > 0) {
+    LS_CHECK(options_.tree_leaves >= group_->size(), DistError,
+             "[reducer] tree_leaves: expected at least one for each of the {} ranks, got {}.",
+             group_->size(), options_.tree_leaves);
+    deal_ = LeafDeal::even(options_.tree_leaves, group_->size());
+  }
   check_parameters();
   lay_out(plan_buckets(planned_, reverse_order(parameters_.size()),
                        or_usual(options_.buckets, device_.type)));
@@ -185,6 +191,14 @@ void Reducer::follow_order(bool learnt) {
   in_learnt_order_ = learnt;
 }
 
+/// Makes place for as many sums as the leaves of the new deal need.
+void Reducer::follow_deal(LeafDeal deal) {
+  const int depth = stack_depth(options_.leaves);
+  deal_ = std::move(deal);
+  options_.leaves = deal_.of(group_->rank());
+  if (stack_depth(options_.leaves) != depth) lay_out(plan_);
+}
+
 int64_t Reducer::bytes() const {
   int64_t sum = 0;
   for (const GradientArena& each : arenas_) sum += each.bytes();
@@ -212,12 +226,19 @@ void Reducer::begin_step() {
   LS_CHECK(launched_ == 0, DistError,
            "[reducer] the step before was not finished: some of its gradients have gone to other "
            "ranks, which wait for the rest. Call finish() after the last backward.");
+  if (new_deal_) follow_deal(*std::exchange(new_deal_, std::nullopt));
   if (!order_.empty() && !in_learnt_order_) follow_order(true);
   if (next_plan_) {
     BucketPlan plan = std::move(*std::exchange(next_plan_, std::nullopt));
     if (plan != plan_) lay_out(std::move(plan));
   }
   reset_step();
+}
+
+void Reducer::deal_out(const LeafDeal& deal) {
+  const int ranks = group_ == nullptr ? 1 : group_->size();
+  check_deal("reducer", deal, options_.tree_leaves, ranks);
+  if (group_ != nullptr) new_deal_ = deal;
 }
 
 void Reducer::go_on() {

@@ -10,6 +10,7 @@
 
 #include "autograd/hooks.h"
 #include "core/base/mutex.h"
+#include "dist/collectives/leaf_deal.h"
 #include "dist/collectives/leaf_tree.h"
 #include "dist/ddp/bucket_plan.h"
 #include "dist/ddp/bucket_tuner.h"
@@ -43,7 +44,8 @@ struct ReducerOptions {
   LeafRange leaves{0, 1};
   /// If not 0, the number of leaves of a step over all ranks. They are added in the order of their
   /// tree (dist/collectives/leaf_tree.h), so that sums do not depend on the number of ranks. If 0,
-  /// the ranks' sums are added in the order of ranks.
+  /// the ranks' sums are added in the order of ranks. `leaves` must be this rank's of the even deal
+  /// (dist/collectives/leaf_deal.h); `deal_out` changes it.
   int64_t tree_leaves = 0;
   /// Divides the sum by the number of ranks. Not with tree_leaves.
   bool average = false;
@@ -111,6 +113,7 @@ class Reducer final : public GradientSync {
 
   /// Marks all gradients as absent; their memory stays.
   void begin_step() override;
+  void deal_out(const LeafDeal& deal) override;
   /// Called after `finish` in place of `begin_step`: continues with the current gradients, to which
   /// the next backwards add. Not for steps of several leaves (throws DistError).
   void go_on();
@@ -163,6 +166,7 @@ class Reducer final : public GradientSync {
   void watch_parameters();
   void lay_out(BucketPlan plan) LS_REQUIRES(mutex_);
   void follow_order(bool learnt) LS_REQUIRES(mutex_);
+  void follow_deal(LeafDeal deal) LS_REQUIRES(mutex_);
   void reset_step() LS_REQUIRES(mutex_);
   void end_leaf() LS_REQUIRES(mutex_);
   void check_not_sent(uint32_t parameter);
@@ -194,6 +198,8 @@ class Reducer final : public GradientSync {
   std::vector<std::vector<Tensor>> slots_;  ///< by row, by parameter
   std::vector<HookHandle> hooks_;
 
+  LeafDeal deal_;                     ///< of the group's ranks; empty without a group or a tree
+  std::optional<LeafDeal> new_deal_;  ///< for the next step
   LeafStack stack_;
   int64_t next_leaf_ = 0;
   bool in_leaf_ = false;

@@ -119,7 +119,7 @@ Work Reducer::reduce(size_t index) {
 }
 
 Work Reducer::add_over_ranks(const Tensor& output, const Tensor& sums) {
-  if (options_.tree_leaves > 0) return group_->tree_all_reduce(output, sums, options_.tree_leaves);
+  if (!deal_.is_empty()) return group_->tree_all_reduce(output, sums, deal_);
   return group_->all_reduce(output, sum_of_ranks(group_->size(), options_.average));
 }
 

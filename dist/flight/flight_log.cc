@@ -42,7 +42,7 @@ const char* reduce_op_name(ReduceOp op) {
 }
 
 // As text: many JSON readers convert numbers to double, which would lose bits of the id.
-std::string group_text(uint64_t group) { return fmt::format("{:016x}", group); }
+std::string hex_text(uint64_t number) { return fmt::format("{:016x}", number); }
 
 std::vector<int> bits_of(uint64_t mask) {
   std::vector<int> bits;
@@ -53,7 +53,7 @@ std::vector<int> bits_of(uint64_t mask) {
 }
 
 Json to_json(const FlightGroup& group) {
-  Json json = {{"id", group_text(group.id)}, {"name", group.name}, {"ranks", group.ranks}};
+  Json json = {{"id", hex_text(group.id)}, {"name", group.name}, {"ranks", group.ranks}};
   if (group.newest) json["newest"] = *group.newest;
   return json;
 }
@@ -61,7 +61,7 @@ Json to_json(const FlightGroup& group) {
 Json to_json(const FlightRecord& record) {
   const Signature& signature = record.signature;
   Json json = {{"operation", to_string(signature)},
-               {"group", group_text(signature.group)},
+               {"group", hex_text(signature.group)},
                {"group_name", record.group_name},
                {"sequence", signature.sequence},
                {"state", name(record.state)},
@@ -78,6 +78,7 @@ Json to_json(const FlightRecord& record) {
                {"ended_ns", record.ended_ns}};
   if (record.label[0] != '\0') json["label"] = record.label;
   if (signature.reduction.leaves != 0) json["leaves"] = signature.reduction.leaves;
+  if (signature.deal != 0) json["deal"] = hex_text(signature.deal);
   const double factor = signature.reduction.factor;
   if (factor != 1)
     json["factor"] = std::isfinite(factor) ? Json(factor) : Json(fmt::format("{}", factor));
@@ -115,7 +116,7 @@ const Json& list(const Json& object, const char* name) {
   return json;
 }
 
-uint64_t group_id(const Json& object, const char* name) {
+uint64_t hex_number(const Json& object, const char* name) {
   const std::string digits = text(object, name);
   uint64_t id = 0;
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), id, 16);
@@ -146,7 +147,7 @@ double factor_from(const Json& object) {
 
 FlightGroup group_from(const Json& json, int world_size) {
   FlightGroup group{
-      .id = group_id(json, "id"), .name = text(json, "name"), .ranks = {}, .newest = {}};
+      .id = hex_number(json, "id"), .name = text(json, "name"), .ranks = {}, .newest = {}};
   for (const Json& rank : list(json, "ranks")) {
     group.ranks.push_back(bounded({{"rank", rank}}, "rank", 0, world_size - 1));
   }
@@ -157,7 +158,7 @@ FlightGroup group_from(const Json& json, int world_size) {
 FlightRecord record_from(const Json& json) {
   FlightRecord record;
   Signature& signature = record.signature;
-  signature.group = group_id(json, "group");
+  signature.group = hex_number(json, "group");
   signature.sequence = integer<uint64_t>(json, "sequence");
   signature.kind = named(json, "kind", kKinds, [](OpKind kind) { return name(kind); });
   const std::optional<DType> dtype = parse_dtype(text(json, "dtype"));
@@ -167,6 +168,7 @@ FlightRecord record_from(const Json& json) {
       named(json, "reduction", kReduceOps, [](const auto& op) { return op.second; }).first;
   signature.reduction.factor = factor_from(json);
   if (json.contains("leaves")) signature.reduction.leaves = integer<int32_t>(json, "leaves");
+  if (json.contains("deal")) signature.deal = hex_number(json, "deal");
   signature.root = integer<int>(json, "root");
   signature.count = integer<int64_t>(json, "count");
   set_group_name(record, text(json, "group_name"));

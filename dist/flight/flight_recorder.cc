@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -209,10 +210,10 @@ std::vector<FlightGroup> FlightRecorder::groups() const {
 
 uint64_t FlightRecorder::recorded() const { return state_->recorded(); }
 
-void FlightRecorder::write(const std::filesystem::path& folder, const std::string& reason) const {
+void FlightRecorder::write(const std::string& folder, const std::string& reason) const {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  LS_CHECK(!failed, DataError, "[flight log] {}: the folder cannot be made: {}.", folder.string(),
+  LS_CHECK(!failed, DataError, "[flight log] {}: the folder cannot be made: {}.", folder,
            failed.message());
   const MutexLock guard(state_->writing);  // so that the newest contents are written last
   FlightLog log{.rank = state_->rank,
@@ -226,7 +227,7 @@ void FlightRecorder::write(const std::filesystem::path& folder, const std::strin
                 .groups = {},
                 .records = records()};
   log.groups = groups();
-  write_text(folder / fmt::format("flight.rank{}.json", state_->rank), format_flight_log(log));
+  write_text(fmt::format("{}/flight.rank{}.json", folder, state_->rank), format_flight_log(log));
 }
 
 }  // namespace lockstep::dist

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -89,7 +88,7 @@ class FlightRecorder {
 
   /// Writes all records to `folder`/flight.rank<R>.json (dist/flight/flight_log.h), atomically
   /// replacing an existing file. Makes the folder. Throws DataError.
-  void write(const std::filesystem::path& folder, const std::string& reason) const;
+  void write(const std::string& folder, const std::string& reason) const;
 
  private:
   struct State;

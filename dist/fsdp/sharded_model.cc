@@ -221,7 +221,9 @@ void ShardedModel::add_units(const ShardableModule& root,
   const std::optional<Stream> host_copies =
       host_copies_ ? std::optional(host_copies_->get()) : std::nullopt;
   const GradientSumOptions sums{.rows = options_.tree_leaves > 0 ? stack_depth(options_.leaves) : 1,
-                                .tree_leaves = options_.tree_leaves,
+                                .deal = options_.tree_leaves > 0
+                                            ? LeafDeal::even(options_.tree_leaves, group_.size())
+                                            : LeafDeal(),
                                 .average = options_.average,
                                 .send_dtype = options_.reduce_dtype,
                                 .host_copies = host_copies};

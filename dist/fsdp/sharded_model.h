@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -156,6 +155,8 @@ class ShardedModel final : public GradientSync {
   Tensor blocks_of_all(const Tensor& own) override;
 
   void begin_step() override;
+  /// Requires ShardOptions::uneven_passes.
+  void deal_out(const LeafDeal& deal) override;
   void begin_leaf() override;
   void expect_last_backward(bool expected = true) override { last_backward_ = expected; }
   /// Takes part in a forward and backward of the other ranks after this rank's last one of a step.
@@ -312,7 +313,7 @@ class ShardedModel final : public GradientSync {
   std::unique_ptr<ProcessGroup> own_shards_;  ///< shards_ where it is not group_
   std::unique_ptr<ProcessGroup> replicas_;    ///< ranks with the same part, if there are more
   std::unique_ptr<ProcessGroup> gathers_;  ///< apart from sums, so that neither waits for the other
-  const ShardOptions options_;
+  ShardOptions options_;
   Device device_;
   std::optional<OwnedStream> host_copies_;    ///< with cpu_offload
   std::vector<std::unique_ptr<Unit>> units_;  ///< the root first
@@ -353,13 +354,13 @@ class ShardedModel final : public GradientSync {
     Work work;
     bool is_last = false;  ///< of the unit in this step, as far as was announced
   };
-  std::deque<InFlight> in_flight_;
+  std::vector<InFlight> in_flight_;  ///< a few, oldest first
   /// Sums that are being copied to the host, of which on_reduced_ will be told.
   struct OnTheWay {
     const Unit* unit = nullptr;
     Event copied;
   };
-  std::deque<OnTheWay> on_the_way_;
+  std::vector<OnTheWay> on_the_way_;   ///< oldest first
   size_t reductions_ = 0;              ///< in the backward in progress
   bool accumulated_ = false;           ///< a gradient came in the backward in progress
   std::weak_ptr<const bool> running_;  ///< expires with the backward in progress

@@ -44,6 +44,15 @@ void ShardedModel::begin_step() {
   times_.step_begun(units_.size());
 }
 
+void ShardedModel::deal_out(const LeafDeal& deal) {
+  check_deal("fully_shard", deal, options_.tree_leaves, group_.size());
+  LS_CHECK(options_.uneven_passes, DistError,
+           "[fully_shard] deal_out: expected ShardOptions::uneven_passes, without which ranks with "
+           "fewer leaves than others would be waited for.");
+  options_.leaves = deal.of(group_.rank());
+  for (const auto& unit : units_) unit->gradients.deal_out(deal, stack_depth(options_.leaves));
+}
+
 void ShardedModel::begin_leaf() {
   if (options_.tree_leaves == 0) return;
   const auto row = static_cast<int64_t>(stack_.sums().size());
@@ -278,7 +287,7 @@ void ShardedModel::gradient_arrived(uint32_t index, uint32_t parameter) {
 /// Waits for the oldest reduction. After the last of a step the sums go on to the other replicas.
 void ShardedModel::drain() {
   const InFlight oldest = in_flight_.front();
-  in_flight_.pop_front();
+  in_flight_.erase(in_flight_.begin());
   oldest.work.wait();
   if (!oldest.is_last) return;
   Unit& unit = *units_[oldest.unit];
@@ -303,7 +312,7 @@ void ShardedModel::complete(Unit& unit) {
 void ShardedModel::tell_of_copied() {
   while (!on_the_way_.empty() && on_the_way_.front().copied.query()) {
     const Unit& unit = *on_the_way_.front().unit;
-    on_the_way_.pop_front();
+    on_the_way_.erase(on_the_way_.begin());
     on_reduced_(unit.parts, gradients_);
   }
 }

@@ -128,6 +128,12 @@ int64_t UnitGradients::bytes() const {
   return layout_.elements() * static_cast<int64_t>(size_of(dtype_));
 }
 
+void UnitGradients::deal_out(const LeafDeal& deal, int64_t rows) {
+  LS_ASSERT(pending_.empty());
+  options_.deal = deal;
+  options_.rows = rows;
+}
+
 void UnitGradients::join(int64_t row, int64_t joins) {
   const NoGradGuard no_grad;
   for (int64_t each = row; each > row - joins; --each) {
@@ -140,8 +146,7 @@ Work UnitGradients::exchange_subtrees(const SumGroups& groups, const Tensor& sum
   const int64_t parts = layout_.ranks(), rows = sums.size(0);
   std::vector<int64_t> received;
   for (int rank = 0; rank < layout_.ranks(); ++rank) {
-    received.push_back(std::ssize(subtrees(
-        leaves_of_rank(options_.tree_leaves, first_of(groups) + rank, groups.all->size()))));
+    received.push_back(std::ssize(subtrees(options_.deal.of(first_of(groups) + rank))));
   }
   subtrees_ = empty(
       {std::accumulate(received.begin(), received.end(), int64_t{0}), layout_.shard_elements()},
@@ -169,12 +174,12 @@ Work UnitGradients::reduce(const SumGroups& groups, int64_t row, int64_t joins) 
   const Tensor& output = next.more.defined() ? next.more : sums_;
   const Tensor arena = std::exchange(arena_, {});
   const Tensor sums = slice(arena, 0, 0, row + 1 - joins);
-  if (options_.tree_leaves == 0) {
+  if (options_.deal.is_empty()) {
     const Tensor sent = select(arena, 0, 0);
     next.work = groups.shards->reduce_scatter(output, sent.to(output.dtype()),
                                               sum_of_ranks(groups.all->size(), options_.average));
   } else if (groups.replicas == nullptr) {
-    next.work = groups.shards->tree_reduce_scatter(output, sums, options_.tree_leaves);
+    next.work = groups.shards->tree_reduce_scatter(output, sums, options_.deal);
   } else {
     next.work = exchange_subtrees(groups, sums);
   }
@@ -188,7 +193,7 @@ void UnitGradients::begin_replica_sums(const SumGroups& groups) {
   const NoGradGuard no_grad;
   const OperationLabel label = OperationLabel::unit(unit_);
   finish_shard_sums();
-  if (options_.tree_leaves == 0) {
+  if (options_.deal.is_empty()) {
     sent_sums_ = options_.send_dtype ? sums_.to(*options_.send_dtype) : sums_;
     replica_sums_ = groups.replicas->all_reduce(sent_sums_);
     return;
@@ -197,9 +202,7 @@ void UnitGradients::begin_replica_sums(const SumGroups& groups) {
   LeafStack stack;
   int64_t number = 0;
   for (int rank = 0; rank < layout_.ranks(); ++rank) {
-    const LeafRange own =
-        leaves_of_rank(options_.tree_leaves, first_of(groups) + rank, groups.all->size());
-    for (const LeafRange& each : subtrees(own)) {
+    for (const LeafRange& each : subtrees(options_.deal.of(first_of(groups) + rank))) {
       const auto row = std::ssize(stack.sums());
       if (row != number) select(subtrees_, 0, row).copy_(select(subtrees_, 0, number));
       ++number;
@@ -210,7 +213,8 @@ void UnitGradients::begin_replica_sums(const SumGroups& groups) {
     }
   }
   const Tensor rows = slice(subtrees_, 0, 0, std::ssize(stack.sums()));
-  replica_sums_ = groups.replicas->tree_all_reduce(sums_, rows, options_.tree_leaves);
+  replica_sums_ =
+      groups.replicas->tree_all_reduce(sums_, rows, options_.deal.of_groups(groups.shards->size()));
   subtrees_ = {};
 }
 
@@ -231,9 +235,8 @@ void UnitGradients::finish() {
 }
 
 void UnitGradients::finish_shard_sums() {
-  for (; !pending_.empty(); pending_.pop_front()) {
-    pending_.front().work.wait();
-    const Pending& next = pending_.front();
+  for (const Pending& next : std::exchange(pending_, {})) {
+    next.work.wait();
     if (!next.more.defined()) continue;
     next.is_first ? sums_.copy_(next.more) : sums_.add_(next.more);
   }

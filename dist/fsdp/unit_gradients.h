@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,8 +16,8 @@ namespace lockstep::dist {
 struct GradientSumOptions {
   /// Rows of the arena: partial sums of leaves that wait for others (dist/collectives/leaf_tree.h).
   int64_t rows = 1;
-  /// As in ReducerOptions.
-  int64_t tree_leaves = 0;
+  /// With a tree of leaves: which of them each rank of SumGroups::all has; empty without.
+  LeafDeal deal = {};
   /// As in ReducerOptions.
   bool average = false;
   /// The dtype in which gradients are sent, if another than the parameters'. Not with tree_leaves.
@@ -55,6 +54,9 @@ class UnitGradients {
   /// of frozen parameters.
   const Tensor& sums() const { return host_sums_.defined() ? host_sums_ : sums_; }
 
+  /// From the next step on sums are over this deal's tree, in an arena of `rows`. Between steps;
+  /// the deal must have as many leaves and ranks as the one before.
+  void deal_out(const LeafDeal& deal, int64_t rows);
   /// Forgets sums and gradients: a new step.
   void begin_step();
   /// The next backwards write into row `row`.
@@ -104,7 +106,7 @@ class UnitGradients {
   const std::string unit_;
   const std::vector<NamedTensor> parameters_;
   const ShardLayout layout_;
-  const GradientSumOptions options_;
+  GradientSumOptions options_;
   std::vector<bool> trained_;
   size_t trained_count_ = 0;
   DType dtype_ = DType::kF32;  ///< of the parameters
@@ -116,7 +118,7 @@ class UnitGradients {
   int64_t row_ = 0;
   bool needs_places_ = true;
   size_t missing_ = 0;
-  std::deque<Pending> pending_;
+  std::vector<Pending> pending_;
   /// With replicas and a tree: this rank's part of the sums of the subtrees of each rank of
   /// `shards`, in the order of leaves, [subtrees, shard_elements()].
   Tensor subtrees_;

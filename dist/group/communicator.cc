@@ -75,7 +75,7 @@ void Communicator::set_end_limit(milliseconds limit) noexcept {
   state_->common_end.set_limit(limit);
 }
 
-void Communicator::set_flight_folder(std::filesystem::path folder) {
+void Communicator::set_flight_folder(std::string folder) {
   std::exception_ptr missed;
   {
     const MutexLock guard(state_->lock);

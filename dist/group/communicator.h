@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -73,7 +72,7 @@ class Communicator {
   struct Options {
     /// Folder to which this rank's flight record is written after a failure; none if empty.
     /// set_flight_folder changes it.
-    std::filesystem::path flight_folder;
+    std::string flight_folder;
     /// Called on the communication thread with a line for the log if an operation takes longer than
     /// a second (or than 1/600 of its timeout, if that is longer and all ranks answer): which ranks
     /// have not called it, or that the transfer is slow; and again when that operation ends. Called
@@ -133,7 +132,7 @@ class Communicator {
   void set_end_limit(std::chrono::milliseconds limit) noexcept;
   /// From now on this rank's flight record is written to `folder` after a failure; at once if there
   /// was one that found no folder.
-  void set_flight_folder(std::filesystem::path folder);
+  void set_flight_folder(std::string folder);
   /// Bytes of tensors that this rank has sent to others, in operations that have ended.
   uint64_t bytes_sent() const noexcept;
 

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
@@ -61,7 +60,7 @@ struct Communicator::State {
   /// Failure reported by `control` or `abort`.
   std::optional<Failure> reported_failure LS_GUARDED_BY(lock);
   std::exception_ptr failure LS_GUARDED_BY(lock);
-  std::filesystem::path flight_folder LS_GUARDED_BY(lock);
+  std::string flight_folder LS_GUARDED_BY(lock);
   bool stopping LS_GUARDED_BY(lock) = false;
   /// `transport` while it exists, for its `wake`, which any thread may call.
   Transport* sleeper LS_GUARDED_BY(lock) = nullptr;
@@ -102,7 +101,7 @@ struct Communicator::State {
   Clock::time_point next_look() const;
   void fail_here(const DistError& error);
   void fail_all(std::exception_ptr error);
-  void write_record(const std::filesystem::path& folder, const std::exception_ptr& error) const;
+  void write_record(const std::string& folder, const std::exception_ptr& error) const;
 };
 
 }  // namespace lockstep::dist

@@ -360,7 +360,7 @@ void Communicator::State::fail_here(const DistError& error) {
 }
 
 /// Writes the flight record unless there is no folder or the job was stopped on request.
-void Communicator::State::write_record(const std::filesystem::path& folder,
+void Communicator::State::write_record(const std::string& folder,
                                        const std::exception_ptr& error) const {
   if (folder.empty() || is_stop(error)) return;
   try {
@@ -371,7 +371,7 @@ void Communicator::State::write_record(const std::filesystem::path& folder,
 }
 
 void Communicator::State::fail_all(std::exception_ptr error) {
-  std::filesystem::path folder;
+  std::string folder;
   {
     const MutexLock guard(lock);
     if (failure) return;

@@ -28,11 +28,11 @@ std::optional<std::array<uint64_t, N>> words_of(const std::string& text, uint64_
 
 std::string encode(const Question& question) {
   const Signature& s = question.signature;
-  return text_of(std::array<uint64_t, 10>{
+  return text_of(std::array<uint64_t, 11>{
       kQuestion, s.group, s.sequence, static_cast<uint64_t>(s.kind), static_cast<uint64_t>(s.dtype),
       static_cast<uint64_t>(s.reduction.op), std::bit_cast<uint64_t>(s.reduction.factor),
       static_cast<uint64_t>(s.root), static_cast<uint64_t>(s.count),
-      static_cast<uint64_t>(s.reduction.leaves)});
+      static_cast<uint64_t>(s.reduction.leaves), s.deal});
 }
 
 std::string encode(const Answer& answer) {
@@ -42,7 +42,7 @@ std::string encode(const Answer& answer) {
 }
 
 std::optional<Question> decode_question(const std::string& text) {
-  const auto words = words_of<10>(text, kQuestion);
+  const auto words = words_of<11>(text, kQuestion);
   if (!words || (*words)[3] > static_cast<uint64_t>(OpKind::kReceive) ||
       (*words)[4] >= kDTypeCount ||
       (*words)[5] > static_cast<uint64_t>(ReduceOp::kPremultipliedSum)) {
@@ -59,6 +59,7 @@ std::optional<Question> decode_question(const std::string& text) {
   s.root = static_cast<int>((*words)[7]);
   s.count = static_cast<int64_t>((*words)[8]);
   s.reduction.leaves = static_cast<int32_t>((*words)[9]);
+  s.deal = (*words)[10];
   return question;
 }
 

@@ -32,7 +32,7 @@ uint64_t PlanningGroup::bytes_of_plan(const Operation& operation) {
   const auto count = [&] { return dist::bytes_sent(plan(operation, rank(), size(), Cut())); };
   if (operation.kind == OpKind::kAllToAll) return count();
   const Key key(operation.kind, operation.dtype, operation.count, operation.reduction.leaves,
-                operation.root);
+                operation.deal.identity(), operation.root);
   const auto found = sent_by_.find(key);
   return found != sent_by_.end() ? found->second : sent_by_.emplace(key, count()).first->second;
 }

@@ -42,7 +42,7 @@ class PlanningGroup final : public ProcessGroup {
   uint64_t bytes_of_plan(const Operation& operation);
 
   /// What decides how many bytes an operation sends: kind, dtype, count, leaves and root.
-  using Key = std::tuple<OpKind, DType, int64_t, int32_t, int>;
+  using Key = std::tuple<OpKind, DType, int64_t, int32_t, uint64_t, int>;
   std::map<Key, uint64_t> sent_by_;  ///< plans of many ranks are long, and steps repeat operations
   size_t under_way_;
   std::deque<std::vector<Tensor>> kept_;

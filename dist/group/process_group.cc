@@ -13,6 +13,8 @@ namespace {
 
 /// Far more than needed, and keeps the stack of `sum_tree` small.
 constexpr int64_t kMostLeaves = 4096;
+constexpr const char* kTreeAllReduce = "tree_all_reduce";
+constexpr const char* kTreeReduceScatter = "tree_reduce_scatter";
 
 std::string expected_memory(const char* op, Device device) {
   return fmt::format("[{}] expected tensors on the cpu or on a device with streams, got one on {}.",
@@ -196,24 +198,43 @@ Work ProcessGroup::broadcast(std::span<const Tensor> tensors, int root,
   return call.start();
 }
 
+Work ProcessGroup::tree_all_reduce(const Tensor& output, const Tensor& sums, const LeafDeal& deal,
+                                   const CollectiveOptions& options) {
+  return tree_reduction(OpKind::kAllReduce, output, sums, deal, options);
+}
+
 Work ProcessGroup::tree_all_reduce(const Tensor& output, const Tensor& sums, int64_t leaves,
                                    const CollectiveOptions& options) {
-  return tree_reduction(OpKind::kAllReduce, output, sums, leaves, options);
+  return tree_all_reduce(output, sums, even_deal(kTreeAllReduce, leaves), options);
+}
+
+Work ProcessGroup::tree_reduce_scatter(const Tensor& output, const Tensor& sums,
+                                       const LeafDeal& deal, const CollectiveOptions& options) {
+  return tree_reduction(OpKind::kReduceScatter, output, sums, deal, options);
 }
 
 Work ProcessGroup::tree_reduce_scatter(const Tensor& output, const Tensor& sums, int64_t leaves,
                                        const CollectiveOptions& options) {
-  return tree_reduction(OpKind::kReduceScatter, output, sums, leaves, options);
+  return tree_reduce_scatter(output, sums, even_deal(kTreeReduceScatter, leaves), options);
 }
 
-Work ProcessGroup::tree_reduction(OpKind kind, const Tensor& output, const Tensor& sums,
-                                  int64_t leaves, const CollectiveOptions& options) {
-  const bool scatters = kind == OpKind::kReduceScatter;
-  const char* const op = scatters ? "tree_reduce_scatter" : "tree_all_reduce";
+LeafDeal ProcessGroup::even_deal(const char* op, int64_t leaves) const {
   LS_CHECK(leaves >= size() && leaves <= kMostLeaves, DistError,
            "[{}] leaves: expected {} to {}, at least one for each rank, got {}.", op, size(),
            kMostLeaves, leaves);
-  const size_t rows = subtrees(leaves_of_rank(leaves, rank(), size())).size();
+  return LeafDeal::even(leaves, size());
+}
+
+Work ProcessGroup::tree_reduction(OpKind kind, const Tensor& output, const Tensor& sums,
+                                  const LeafDeal& deal, const CollectiveOptions& options) {
+  const bool scatters = kind == OpKind::kReduceScatter;
+  const char* const op = scatters ? kTreeReduceScatter : kTreeAllReduce;
+  LS_CHECK(deal.ranks() == size(), DistError,
+           "[{}] deal: expected leaves for each of the {} ranks, got a deal of {} ranks.", op,
+           size(), deal.ranks());
+  LS_CHECK(deal.leaves() <= kMostLeaves, DistError,
+           "[{}] deal: expected at most {} leaves, got {}.", op, kMostLeaves, deal.leaves());
+  const size_t rows = subtrees(deal.of(rank())).size();
   LS_CHECK(sums.defined() && sums.dim() >= 1 && static_cast<size_t>(sums.size(0)) == rows,
            ShapeError,
            "[{}] sums: expected {} rows, one for each subtree of this rank's leaves, got sizes {}.",
@@ -230,7 +251,8 @@ Work ProcessGroup::tree_reduction(OpKind kind, const Tensor& output, const Tenso
   check_reduction(op, output.dtype(), {});
   Call call(*this, options);
   Operation each = operation(kind, output, sums, output.numel());
-  each.reduction.leaves = static_cast<int32_t>(leaves);
+  each.reduction.leaves = static_cast<int32_t>(deal.leaves());
+  each.deal = deal;
   each.input_stride = static_cast<uint64_t>(sums.stride(0)) * size_of(sums.dtype());
   call.add(std::move(each), output, sums);
   return call.start();

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -62,13 +61,18 @@ class ProcessGroup {
   /// Writes to `output` the sum over a step's leaves in the order of their tree
   /// (dist/collectives/leaf_tree.h), bitwise equal for any number of ranks. The rows of `sums`,
   /// each dense and of output's size, are the sums of this rank's subtrees
-  /// (`subtrees(leaves_of_rank(leaves, rank(), size()))`); `output` may be one of them. f32, f64
-  /// and integers; at least as many leaves as ranks.
+  /// (`subtrees(deal.of(rank()))`); `output` may be one of them. f32, f64 and integers. The deal
+  /// must be of this group's ranks, and the same on all of them; no bit depends on it.
+  Work tree_all_reduce(const Tensor& output, const Tensor& sums, const LeafDeal& deal,
+                       const CollectiveOptions& options = {});
+  /// With the leaves distributed evenly; at least as many as ranks.
   Work tree_all_reduce(const Tensor& output, const Tensor& sums, int64_t leaves,
                        const CollectiveOptions& options = {});
   /// The part of tree_all_reduce's result that is this rank's: `output` is part number `rank()` of
   /// size() equal parts of it. Rows of `sums` have size() times output's elements; `output` may be
   /// this rank's part of one of them.
+  Work tree_reduce_scatter(const Tensor& output, const Tensor& sums, const LeafDeal& deal,
+                           const CollectiveOptions& options = {});
   Work tree_reduce_scatter(const Tensor& output, const Tensor& sums, int64_t leaves,
                            const CollectiveOptions& options = {});
   /// Writes to `output` the reduction over all ranks of part number `rank()` of `input`. `input`
@@ -124,7 +128,7 @@ class ProcessGroup {
   /// recorder, as has the next function no effect then.
   virtual std::string start_id() const { return {}; }
   /// From now on this rank's flight record (dist/flight) is written to `folder` after a failure.
-  virtual void set_flight_folder(const std::filesystem::path& folder) { (void)folder; }
+  virtual void set_flight_folder(const std::string& folder) { (void)folder; }
 
  protected:
   ProcessGroup(int rank, int size, std::string name);
@@ -140,8 +144,9 @@ class ProcessGroup {
 
  private:
   class Call;
-  Work tree_reduction(OpKind kind, const Tensor& output, const Tensor& sums, int64_t leaves,
+  Work tree_reduction(OpKind kind, const Tensor& output, const Tensor& sums, const LeafDeal& deal,
                       const CollectiveOptions& options);
+  LeafDeal even_deal(const char* op, int64_t leaves) const;
 
   int rank_;
   int size_;

@@ -118,9 +118,8 @@ void Staging::stage(Operation& operation, Staged& staged) const {
   const size_t element = size_of(operation.dtype);
   const auto read = static_cast<size_t>(elements_read(operation, rank_, size_)) * element;
   const auto written = static_cast<size_t>(elements_written(operation, rank_, size_)) * element;
-  const bool is_tree = operation.reduction.leaves > 0;
-  const size_t rows =
-      is_tree ? subtrees(leaves_of_rank(operation.reduction.leaves, rank_, size_)).size() : 1;
+  const bool is_tree = !operation.deal.is_empty();
+  const size_t rows = is_tree ? subtrees(operation.deal.of(rank_)).size() : 1;
   const bool in_place = !is_tree && operation.input == operation.output;
   const auto room = [&](size_t bytes) {
     staged.copies.push_back(empty_pinned({static_cast<int64_t>(bytes)}, DType::kU8, device_));

@@ -38,8 +38,8 @@ void note_uses(const Stream& stream, const Operation& operation, int rank, int s
   // One sum of this rank, or those of its subtrees.
   const auto reads_sums = [&](int64_t count) {
     const auto* row = static_cast<const std::byte*>(operation.input);
-    const int64_t leaves = operation.reduction.leaves;
-    size_t rows = leaves > 0 ? subtrees(leaves_of_rank(leaves, rank, size)).size() : 1;
+    const LeafDeal& deal = operation.deal;
+    size_t rows = deal.is_empty() ? 1 : subtrees(deal.of(rank)).size();
     for (; rows > 0; --rows, row += operation.input_stride) use(row, count, false);
   };
   switch (operation.kind) {
@@ -92,7 +92,7 @@ class TransportGroup final : public ProcessGroup {
   }
   void abort(const std::string& reason) noexcept override { communicator_->abort(reason); }
   std::string start_id() const override { return communicator_->start_id(); }
-  void set_flight_folder(const std::filesystem::path& folder) override {
+  void set_flight_folder(const std::string& folder) override {
     communicator_->set_flight_folder(folder);
   }
 

@@ -10,6 +10,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
+#include "dist/collectives/operation_label.h"
 #include "dist/local/block_codes.h"
 #include "dist/rendezvous/rank_list.h"
 
@@ -67,6 +68,7 @@ std::vector<LocalSgd::Fragment> LocalSgd::divided() const {
     const auto done = static_cast<int64_t>(fragments.size());
     if (before * options_.fragments >= all * (done + 1) || i + 1 == parameters_.size()) {
       fragments.push_back(make_fragment(first, i + 1));
+      fragments.back().number = fragments.size();
       first = i + 1;
     }
   }
@@ -144,6 +146,7 @@ void LocalSgd::finish(int64_t steps) {
 
 void LocalSgd::send(Fragment& fragment) {
   LS_ASSERT(fragment.progress == Progress::kNone);
+  const OperationLabel label = OperationLabel::fragment(fragment.number);
   if (options_.delay_steps == 0) {
     // What is no parameter's stays 0.
     fragment.difference = zeros_like(fragment.global);
@@ -171,6 +174,7 @@ void LocalSgd::send(Fragment& fragment) {
 /// The rank's part of the mean is known when all ranks' codes of it have come.
 void LocalSgd::gather(Fragment& fragment) {
   if (fragment.progress != Progress::kSent) return;
+  const OperationLabel label = OperationLabel::fragment(fragment.number);
   fragment.progress = Progress::kGathered;
   if (!has_codes()) return;
   wait(fragment.work);

@@ -108,7 +108,8 @@ class LocalSgd {
   /// Consecutive parameters that are averaged together. Tensors are arenas, in which each parameter
   /// begins with a coded block, and of which each rank owns one of equal parts; but for messages.
   struct Fragment {
-    size_t first = 0;  ///< parameters `first` to `end` - 1
+    size_t number = 0;  ///< from 1
+    size_t first = 0;   ///< parameters `first` to `end` - 1
     size_t end = 0;
     std::vector<int64_t> offsets;  ///< of each in the arena
     int64_t owned = 0;             ///< elements of the arena that a rank owns

@@ -57,7 +57,7 @@ class Group final : public NcclGroup {
   std::optional<uint64_t> bytes_sent() const noexcept override { return std::nullopt; }
   void abort(const std::string& reason) noexcept override { job_.communicator->abort(reason); }
   std::string start_id() const override { return job_.communicator->start_id(); }
-  void set_flight_folder(const std::filesystem::path& folder) override {
+  void set_flight_folder(const std::string& folder) override {
     job_.communicator->set_flight_folder(folder);
   }
   NcclBuffer register_buffer(const Tensor& tensor) override;

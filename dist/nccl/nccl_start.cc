@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/ops/factory/factory.h"
+#include "dist/group/agreement.h"
 
 namespace lockstep::dist {
 namespace {
@@ -76,30 +76,6 @@ std::string find_fault(const std::vector<Introduction>& all) {
   return {};
 }
 
-/// Returns every rank's text, in the order of ranks.
-std::vector<std::string> gather_texts(ProcessGroup& group, const std::string& text,
-                                      const CollectiveOptions& options) {
-  const TensorOptions numbers{DType::kI64, kCPU};
-  const TensorOptions bytes{DType::kU8, kCPU};
-  const Tensor size = empty({1}, numbers);
-  *size.data<int64_t>() = static_cast<int64_t>(text.size());
-  const Tensor sizes = empty({group.size()}, numbers);
-  group.all_gather(sizes, size, options).wait();
-  const auto* const all = sizes.data<int64_t>();
-  const int64_t most = *std::max_element(all, all + group.size());
-  const Tensor own = empty({most}, bytes);
-  std::memset(own.data(), 0, static_cast<size_t>(most));
-  std::memcpy(own.data(), text.data(), text.size());
-  const Tensor gathered = empty({group.size() * most}, bytes);
-  group.all_gather(gathered, own, options).wait();
-  std::vector<std::string> texts;
-  for (int rank = 0; rank < group.size(); ++rank) {
-    const auto* const start = static_cast<const char*>(gathered.data()) + rank * most;
-    texts.emplace_back(start, static_cast<size_t>(all[rank]));
-  }
-  return texts;
-}
-
 }  // namespace
 
 nccl::UniqueId exchange_nccl_start(ProcessGroup& group, const NcclLibrary& library,
@@ -116,7 +92,7 @@ nccl::UniqueId exchange_nccl_start(ProcessGroup& group, const NcclLibrary& libra
     }
   }
   std::vector<Introduction> all;
-  for (const std::string& text : gather_texts(group, pack(own), options)) {
+  for (const std::string& text : all_gather_texts(group, pack(own), options)) {
     all.push_back(unpack(text));
   }
   if (const std::string fault = find_fault(all); !fault.empty()) {
@@ -130,14 +106,15 @@ nccl::UniqueId exchange_nccl_start(ProcessGroup& group, const NcclLibrary& libra
 
 void compare_nccl_calls(ProcessGroup& group, const std::string& op, const std::string& call,
                         const CollectiveOptions& options) {
-  const std::vector<std::string> all = gather_texts(group, call, options);
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    LS_CHECK(
-        all[rank] == all[0], MismatchError,
-        "[{}] ranks do not agree on an operation of group {}: rank 0 called {}, rank {} called "
-        "{}. All ranks must call the same operations in the same order.",
-        op, group.name(), all[0], rank, all[rank]);
-  }
+  const std::vector<std::string> all = all_gather_texts(group, call, options);
+  const auto other =
+      std::ranges::find_if(all, [&](const std::string& each) { return each != all[0]; });
+  if (other == all.end()) return;
+  finish_together(group);
+  throw MismatchError(fmt::format(
+      "[{}] ranks do not agree on an operation of group {}: rank 0 called {}, rank {} called {}. "
+      "All ranks must call the same operations in the same order.",
+      op, group.name(), all[0], other - all.begin(), *other));
 }
 
 }  // namespace lockstep::dist

@@ -1,5 +1,7 @@
 #include "dist/nccl/nccl_tree.h"
 
+#include <iterator>
+
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
@@ -28,8 +30,7 @@ NcclTree::NcclTree(const Operation& operation, const Tensor& output, const Tenso
   }
   rows_.push_back(0);
   for (int each = 0; each < size; ++each) {
-    const auto range = leaves_of_rank(operation.reduction.leaves, each, size);
-    rows_.push_back(rows_.back() + static_cast<int64_t>(subtrees(range).size()));
+    rows_.push_back(rows_.back() + std::ssize(subtrees(operation.deal.of(each))));
   }
   received_ = empty({rows_.back(), part(rank)}, {output.dtype(), output.device()});
 }
@@ -63,7 +64,7 @@ void NcclTree::add_up() const {
     Tensor value;
     bool may_change = false;
   };
-  const std::vector<uint8_t> joins = joins_over_ranks(operation_.reduction.leaves, size_);
+  const std::vector<uint8_t> joins = joins_over_ranks(operation_.deal);
   const std::vector<Tensor> own = own_sums(rank_);
   const int64_t first_own = rows_[static_cast<size_t>(rank_)];
   std::vector<Sum> stack;

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
@@ -50,12 +51,30 @@ void check_available(size_t bytes) {
       bytes, available);
 }
 
-int allocate(int fd, size_t bytes) {
+/// Allocates the first `bytes` bytes of a file.
+int allocate_file(int fd, size_t bytes) {
   int error = 0;
   do {
     error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   } while (error == EINTR);
   return error;
+}
+
+/// Allocates mapped pages, which only Linux 5.14 and newer can: older ones return EINVAL.
+int allocate_pages(std::byte* begin, size_t bytes) {
+  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers do not define
+  int error = 0;
+  do {
+    error = madvise(begin, bytes, kPopulateWrite) == 0 ? 0 : errno;
+  } while (error == EINTR || error == EAGAIN);
+  return error;
+}
+
+void check_allocated(int error, size_t bytes) {
+  LS_CHECK(error == 0, OutOfMemoryError,
+           "[shared memory] {} bytes for messages within this machine: {}. Free memory, or set "
+           "LOCKSTEP_SHM=0 to do without shared memory.",
+           bytes, text(error));
 }
 
 }  // namespace
@@ -70,19 +89,30 @@ SharedMemory::SharedMemory(OwnedFd fd, size_t bytes) : fd_(std::move(fd)), size_
   data_ = static_cast<std::byte*>(address);
 }
 
-SharedMemory SharedMemory::create(size_t bytes) {
+SharedMemory SharedMemory::create(size_t bytes, size_t now) {
   check_file_size_limit(bytes);
-  check_available(bytes);
+  check_available(now);
   OwnedFd fd(memfd_create("lockstep", MFD_CLOEXEC));
-  int error = errno;
-  LS_CHECK(fd, BackendError, "[shared memory] memfd_create failed: {}.", text(error));
-  // Allocate all pages now: otherwise a lack of memory would be a SIGBUS at the first access.
-  error = allocate(fd.get(), bytes);
-  LS_CHECK(error == 0, OutOfMemoryError,
-           "[shared memory] {} bytes for messages within this machine: {}. Free memory, or set "
-           "LOCKSTEP_SHM=0 to do without shared memory.",
-           bytes, text(error));
-  return SharedMemory(std::move(fd), bytes);
+  LS_CHECK(fd, BackendError, "[shared memory] memfd_create failed: {}.", text(errno));
+  // A page that cannot be had is an error here: at its first access it would be a SIGBUS.
+  check_allocated(allocate_file(fd.get(), now), now);
+  check_allocated(ftruncate(fd.get(), static_cast<off_t>(bytes)) == 0 ? 0 : errno, bytes);
+  SharedMemory memory(std::move(fd), bytes);
+  if (now < bytes && allocate_pages(memory.data_, 1) == EINVAL) {
+    check_available(bytes);
+    check_allocated(allocate_file(memory.fd(), bytes), bytes);
+  }
+  return memory;
+}
+
+void SharedMemory::allocate(size_t offset, size_t bytes) const {
+  LS_ASSERT(offset <= size_ && bytes <= size_ - offset);
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t begin = offset / page * page;
+  check_available(bytes);
+  const int error = allocate_pages(data_ + begin, offset + bytes - begin);
+  if (error == EINVAL) return;  // `create` has allocated all
+  check_allocated(error, bytes);
 }
 
 SharedMemory SharedMemory::open(int pid, int fd, size_t bytes) {

@@ -13,12 +13,19 @@ class SharedMemory {
   SharedMemory() = default;
   /// Allocates memory, including all pages. Throws OutOfMemoryError, or BackendError for another
   /// reason.
-  static SharedMemory create(size_t bytes);
+  static SharedMemory create(size_t bytes) { return create(bytes, bytes); }
+  /// Allocates the pages of the first `now` bytes of `bytes`. The others must be asked for with
+  /// `allocate` before they are accessed, in any process that has the memory open.
+  static SharedMemory create(size_t bytes, size_t now);
   /// Maps the memory that process `pid` made and holds as its descriptor `fd`. Throws BackendError.
   static SharedMemory open(int pid, int fd, size_t bytes);
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&& other) noexcept;
+
+  /// Allocates the pages that hold `bytes` bytes from `offset` on, unless they are there already.
+  /// Throws OutOfMemoryError.
+  void allocate(size_t offset, size_t bytes) const;
 
   std::byte* data() const noexcept { return data_; }
   size_t size() const noexcept { return size_; }

@@ -40,11 +40,13 @@ constexpr size_t whole_units(size_t bytes) { return (bytes + kUnit - 1) / kUnit 
 
 }  // namespace
 
-ShmChannel::ShmChannel(End out, End in, size_t ring_bytes, std::function<void()> ring_peer)
+ShmChannel::ShmChannel(End out, End in, size_t ring_bytes, std::function<void()> make_ring,
+                       std::function<void()> ring_peer)
     : out_(out.link->positions, out.data, ring_bytes),
       in_(in.link->positions, in.data, ring_bytes),
       out_link_(*out.link),
       in_link_(*in.link),
+      make_ring_(std::move(make_ring)),
       ring_peer_(std::move(ring_peer)) {
   static_assert(sizeof(Record) == kUnit);
   LS_ASSERT(ring_bytes >= 2 * (kUnit + kLeastChunk));
@@ -162,8 +164,21 @@ void ShmChannel::after_sleep() noexcept {
 
 // --- the sending side ----------------------------------------------------------------------------
 
+/// Whether there is something to send, and a ring for it.
+bool ShmChannel::has_ring() {
+  if (make_ring_ == nullptr) return true;
+  if (control_.empty() && waiting_.empty()) return false;
+  try {
+    std::exchange(make_ring_, nullptr)();
+    return true;
+  } catch (const OutOfMemoryError& error) {
+    close(error.what());
+    return false;
+  }
+}
+
 void ShmChannel::push() {
-  if (is_closed()) return;
+  if (is_closed() || !has_ring()) return;
   needs_ = 0;
   for (size_t chunks = 0; chunks < kBurst / kChunk; ++chunks) {
     while (Transfer* const next = control_.front()) {

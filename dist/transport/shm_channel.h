@@ -33,8 +33,11 @@ class ShmChannel {
     ShmLink* link = nullptr;
     std::byte* data = nullptr;  ///< memory of the ring
   };
-  /// `ring_peer` wakes the peer if it sleeps.
-  ShmChannel(End out, End in, size_t ring_bytes, std::function<void()> ring_peer);
+  /// `make_ring` allocates the memory of the ring of `out`. It is called before the first message,
+  /// and where it throws OutOfMemoryError the channel is closed with that error. `ring_peer` wakes
+  /// the peer if it sleeps.
+  ShmChannel(End out, End in, size_t ring_bytes, std::function<void()> make_ring,
+             std::function<void()> ring_peer);
 
   // See Transport. Messages of a closed channel fail.
   void send(uint64_t tag, const void* data, size_t bytes, Message& message);
@@ -64,6 +67,7 @@ class ShmChannel {
   enum class Kind : uint32_t;
 
   // The sending side.
+  bool has_ring();
   void push();
   bool begin_next();
   bool push_chunk();
@@ -87,6 +91,7 @@ class ShmChannel {
   RingReader in_;
   ShmLink& out_link_;
   ShmLink& in_link_;
+  std::function<void()> make_ring_;  ///< null once it was called
   std::function<void()> ring_peer_;
   TransferPool pool_;
   std::string error_;  ///< why it is closed

@@ -19,7 +19,7 @@
 namespace lockstep::dist {
 
 /// Header of a rank's shared memory. It is followed by a ShmLink for each other rank in order, and
-/// then by the rings.
+/// then by the rings, whose memory is allocated by their writers.
 struct ShmInbox {
   std::array<uint64_t, 2> key{};  ///< random, to verify that this is the right memory
   alignas(64) BellState bell;
@@ -56,11 +56,16 @@ class Layout {
   Layout(size_t size, size_t ring_bytes) : size_(size), ring_bytes_(ring_bytes) {}
 
   size_t bytes() const { return rings() + (size_ - 1) * ring_bytes_; }
+  /// Where the rings begin, a whole number of pages.
+  size_t rings() const {
+    return (links() + (size_ - 1) * sizeof(ShmLink) + kPage - 1) / kPage * kPage;
+  }
+  /// Where the ring begins that rank `from` writes to in the memory of rank `owner`.
+  size_t ring(size_t owner, size_t from) const { return rings() + slot(owner, from) * ring_bytes_; }
   /// The link and ring that rank `from` writes to in the memory of rank `owner`.
   ShmChannel::End end(std::byte* memory, size_t owner, size_t from) const {
-    const size_t slot = from < owner ? from : from - 1;
-    return {std::launder(reinterpret_cast<ShmLink*>(memory + links() + slot * sizeof(ShmLink))),
-            memory + rings() + slot * ring_bytes_};
+    std::byte* const link = memory + links() + slot(owner, from) * sizeof(ShmLink);
+    return {std::launder(reinterpret_cast<ShmLink*>(link)), memory + ring(owner, from)};
   }
   void construct(std::byte* memory) const {
     new (memory) ShmInbox;
@@ -70,9 +75,7 @@ class Layout {
  private:
   static constexpr size_t kPage = 4096;
   static constexpr size_t links() { return sizeof(ShmInbox); }
-  size_t rings() const {
-    return (links() + (size_ - 1) * sizeof(ShmLink) + kPage - 1) / kPage * kPage;
-  }
+  static constexpr size_t slot(size_t owner, size_t from) { return from < owner ? from : from - 1; }
 
   size_t size_;
   size_t ring_bytes_;
@@ -164,7 +167,7 @@ ShmTransport::~ShmTransport() {
 
 void ShmTransport::make_inbox(std::string& description) {
   const Layout layout(peers_.size(), ring_bytes_);
-  memory_ = SharedMemory::create(layout.bytes());
+  memory_ = SharedMemory::create(layout.bytes(), layout.rings());
   layout.construct(memory_.data());
   inbox_ = std::launder(reinterpret_cast<ShmInbox*>(memory_.data()));
   inbox_->key = random_key();
@@ -199,6 +202,7 @@ void ShmTransport::open_inboxes(const std::vector<std::string>& descriptions,
     peer.bell = open_pipe(other.pid, other.bell_fd);
     peer.channel = std::make_unique<ShmChannel>(
         layout.end(peer.memory.data(), i, own), layout.end(memory_.data(), own, i), ring_bytes_,
+        [this, &peer, offset = layout.ring(i, own)] { peer.memory.allocate(offset, ring_bytes_); },
         [state = &peer.inbox->bell, fd = peer.bell.get()] { state->ring(fd); });
   }
 }

@@ -21,7 +21,8 @@ struct ShmInbox;
 using AllGatherBytes = std::function<std::vector<std::string>(std::string)>;
 
 /// Messages between ranks of one machine through ring buffers in shared memory: each rank's memory
-/// has one ring for each of the other ranks to write to. Ranks are processes or threads.
+/// has one ring for each of the other ranks to write to, which takes memory from its first message
+/// on. Ranks are processes or threads.
 ///
 /// A message is copied twice; a send is done when it is in the receiver's ring. Messages without a
 /// posted receive are buffered, at most twice a ring's bytes from each peer. A message that is
@@ -39,7 +40,7 @@ class ShmTransport final : public Transport {
   };
 
   /// Collective; calls `all_gather` twice. Throws OutOfMemoryError or BackendError on all ranks if
-  /// one of them fails.
+  /// one of them fails. Later a lack of memory for a ring fails the messages to its rank.
   ShmTransport(int rank, int size, const AllGatherBytes& all_gather, Options options);
   ShmTransport(int rank, int size, const AllGatherBytes& all_gather)
       : ShmTransport(rank, size, all_gather, Options{}) {}
