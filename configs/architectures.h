@@ -28,6 +28,9 @@ struct Architecture {
   // Of language models, which read tokens; null for classifiers, which read rows of features.
   int64_t (*context_length)(const ModelConfig& model);  ///< positions of a training sequence
   int64_t (*vocabulary)(const ModelConfig& model);      ///< token ids
+  // Of transformers, which model.mup can scale; null for others.
+  int64_t (*width)(const ModelConfig& model) = nullptr;  ///< elements per token between blocks
+  int64_t (*heads)(const ModelConfig& model) = nullptr;  ///< query heads per block
 
   bool is_language_model() const { return context_length != nullptr; }
   std::string path() const { return std::string("model.") + name; }

@@ -112,7 +112,10 @@ std::string fallback_of(const FieldDescriptor& field) {
   if (holds_fields(field)) return "";
   if (!field.options().HasExtension(default_value)) return "depends on other fields";
   const std::string& text = field.options().GetExtension(default_value);
-  return text.empty() ? "empty" : text;
+  if (text.empty()) return "empty";
+  std::string shown;  // on one line
+  for (const char c : text) shown += c == '\n' ? "\\n" : std::string(1, c);
+  return shown;
 }
 
 void collect(const pb::Descriptor& type, const std::string& parent, const CommentedSchema& schema,

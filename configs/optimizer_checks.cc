@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
+#include "configs/field.h"
 #include "configs/origins.h"
 #include "configs/run.pb.h"
 
@@ -49,9 +51,21 @@ std::string reason_to_wait(const RunConfig& config) {
   return "";
 }
 
+void check_groups(const OptimizerConfig& optimizer, const Origins& origins) {
+  for (int i = 0; i < optimizer.groups_size(); ++i) {
+    const std::string path = value_path("optimizer.groups", i);
+    const auto& patterns = optimizer.groups(i).parameters();
+    if (!patterns.empty() && std::ranges::find(patterns, "") == patterns.end()) continue;
+    fail(origins, path,
+         fmt::format("{}.parameters {}: expected patterns of names, such as \"*.bias\".", path,
+                     patterns.empty() ? "is empty" : "has an empty pattern"));
+  }
+}
+
 }  // namespace
 
 void check_optimizer(const RunConfig& config, const Origins& origins) {
+  check_groups(config.optimizer(), origins);
   if (config.optimizer().sgd().nesterov() && config.optimizer().sgd().momentum() == 0) {
     fail(origins, "optimizer.sgd.nesterov",
          "optimizer.sgd.nesterov needs momentum: expected optimizer.sgd.momentum above 0, got 0.");

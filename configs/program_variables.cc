@@ -70,6 +70,10 @@ const std::vector<ProgramVariable>& program_variables() {
        nullptr, ""},
       {"LOCKSTEP_JOB_SECRET", "what a job's ranks know each other by; set by `lockstep launch`",
        "a text", nullptr},
+      {"LOCKSTEP_KEEP_SLOW",
+       "1: no rank is left out by parallel.leave_out_slower; set by `lockstep launch` where there "
+       "would be too few",
+       "0 or 1", flag},
       {"LOCKSTEP_LAUNCH_BLOCKING", "1: wait for every kernel, so that errors name their call",
        "0 or 1", flag},
       {"LOCKSTEP_LOCAL_RANK", "a process's rank among those of its node", "a number of at least 0",

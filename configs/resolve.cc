@@ -10,6 +10,7 @@
 
 #include "configs/architectures.h"
 #include "configs/bit_flip.h"
+#include "configs/data_checks.h"
 #include "configs/field.h"
 #include "configs/list_value.h"
 #include "configs/load.h"
@@ -163,6 +164,15 @@ int64_t largest_micro_batch(const TrainConfig& train) {
   return train.batch_size() % train.leaves() == 0 ? train.batch_size() / train.leaves() : 1;
 }
 
+void derive_groups(OptimizerConfig& optimizer, Origins& origins) {
+  for (int i = 0; i < optimizer.groups_size(); ++i) {
+    ParameterGroup& group = *optimizer.mutable_groups(i);
+    if (group.has_weight_decay()) continue;
+    group.set_weight_decay(optimizer.weight_decay());
+    origins[value_path("optimizer.groups", i) + ".weight_decay"] = kDefaultOrigin;
+  }
+}
+
 /// Defaults that follow from other values. Those are already known to lie in range.
 void derive(RunConfig& config, Origins& origins) {
   const auto derived = [&](const std::string& path, const std::string& value) {
@@ -176,6 +186,11 @@ void derive(RunConfig& config, Origins& origins) {
       derived(join_path(architecture.path(), field), value);
     }
   }
+  if (config.model().has_mup() && architecture.heads != nullptr) {
+    derived("model.mup.base_heads", fmt::format("{}", architecture.heads(config.model())));
+  }
+  derive_groups(*config.mutable_optimizer(), origins);
+  derived("data.attention", config.data().has_examples() ? "WITHIN_DOCUMENTS" : "ACROSS_DOCUMENTS");
   const TrainConfig& train = config.train();
   derived("train.leaves", config.reproducibility() == BITWISE ? "8" : "1");
   if (config.reproducibility() == BITWISE && !train.has_micro_batch_size() && train.leaves() > 1) {
@@ -206,6 +221,21 @@ void check_train(const TrainConfig& train, const Origins& origins) {
                      train.batch_size(), train.micro_batch_size(), micro_batches, train.leaves(),
                      can_divide ? "smaller micro-batches" : "a batch_size that it divides"));
   }
+}
+
+/// What evaluations during training decide needs some.
+void check_evaluations(const RunConfig& config, const Origins& origins) {
+  if (config.train().eval_every() > 0) return;
+  const auto needs_some = [&](bool is_on, const char* path) {
+    if (!is_on) return;
+    fail(
+        origins, path,
+        fmt::format("{} goes by the held-out loss during training: expected train.eval_every above "
+                    "0, got 0. Set it, or leave {} out.",
+                    path, path));
+  };
+  needs_some(config.train().early_stopping().patience() > 0, "train.early_stopping.patience");
+  needs_some(config.checkpoint().keep_best(), "checkpoint.keep_best");
 }
 
 void check_communication_hook(const RunConfig& config, const Origins& origins) {
@@ -266,6 +296,40 @@ void check_parallel(const RunConfig& config, const Origins& origins) {
   }
 }
 
+void check_slow_ranks(const RunConfig& config, const Origins& origins) {
+  const double limit = config.parallel().leave_out_slower();
+  if (limit == 0 || limit > 1) return;
+  fail(origins, "parallel.leave_out_slower",
+       fmt::format(
+           "parallel.leave_out_slower is {}: expected more than 1, as it is the longest work "
+           "of a rank by that of the others. Set for example 1.5, or 0 to leave out none.",
+           limit));
+}
+
+void check_balance(const RunConfig& config, const Origins& origins) {
+  const ParallelConfig& parallel = config.parallel();
+  if (parallel.balance() != ParallelConfig::SPEED) return;
+  const std::string path = "parallel.balance";
+  if (config.reproducibility() != BITWISE) {
+    fail(origins, path,
+         "parallel.balance: SPEED needs reproducibility: BITWISE: otherwise the rank that computes "
+         "a leaf changes bits, and measured times would. Choose BITWISE, or EVEN.");
+  }
+  if (parallel.strategy() != ParallelConfig::DDP &&
+      parallel.strategy() != ParallelConfig::SHARD_OPTIMIZER) {
+    fail(origins, path,
+         fmt::format("parallel.balance: SPEED does not go with parallel.strategy: {}: the ranks "
+                     "gather parameters together in every micro-batch, at the pace of the slowest. "
+                     "Choose DDP or SHARD_OPTIMIZER, or EVEN.",
+                     ParallelConfig::Strategy_Name(parallel.strategy())));
+  }
+  if (config.train().leaves() < 2) {
+    fail(origins, path,
+         "parallel.balance: SPEED moves leaves between ranks: expected train.leaves of several for "
+         "each rank, got 1. Set train.leaves higher, or choose EVEN.");
+  }
+}
+
 void check_local_sgd(const RunConfig& config, const Origins& origins) {
   if (!config.parallel().has_local_sgd()) return;
   const LocalSgd& local = config.parallel().local_sgd();
@@ -286,6 +350,8 @@ void check_local_sgd(const RunConfig& config, const Origins& origins) {
            "the ranks normalise by parameters of their own");
   conflict(config.audit().every_steps() > 0, "audit.every_steps",
            "no rank has the parameters of another");
+  conflict(config.train().weight_average().decay() > 0, "train.weight_average",
+           "the ranks' weights differ between two averages of theirs");
   conflict(config.optimizer().optimizer_in_backward(), "optimizer.optimizer_in_backward",
            "the mean of a rank's gradients is known after its last backward");
   if (local.delay_steps() >= local.inner_steps()) {
@@ -321,42 +387,6 @@ void check_memory(const MemoryConfig& memory, const Origins& origins) {
   check(memory, "memory.max_split_size_mb");
 }
 
-void check_bpe(const BpeTokenizerConfig& bpe, const std::string& path, bool may_train,
-               const Origins& origins) {
-  if (bpe.vocab().empty() && bpe.merges().empty() && may_train) return;
-  for (const auto& [name, value] :
-       {std::pair("vocab", bpe.vocab()), std::pair("merges", bpe.merges())}) {
-    if (!value.empty()) continue;
-    const std::string field = join_path(path, name);
-    fail(origins, field,
-         fmt::format("{} is empty: expected the path of a file{}.", field,
-                     may_train ? ", as vocab and merges belong together" : ""));
-  }
-}
-
-void check_mixture(const DataConfig& data, const Origins& origins) {
-  const MixtureData& mixture = data.mixture();
-  if (data.has_mixture() && mixture.source().empty()) {
-    fail(origins, "data.mixture",
-         "data.mixture has no source: expected source { text { ... } } or source { shards { ... } "
-         "}, "
-         "once or more.");
-  }
-  for (int i = 0; i < mixture.source_size(); ++i) {
-    const MixtureSource& source = mixture.source(i);
-    const std::string path = value_path("data.mixture.source", i);
-    const bool is_text = source.has_text();
-    if (!(is_text ? source.text().path() : source.shards().train()).empty()) continue;
-    const std::string field = path + (is_text ? ".text.path" : ".shards.train");
-    fail(origins, field, fmt::format("{} is empty: expected the path of a file.", field));
-  }
-  if (mixture.has_bpe()) check_bpe(mixture.bpe(), "data.mixture.bpe", true, origins);
-  if (mixture.has_hugging_face() && mixture.hugging_face().file().empty()) {
-    fail(origins, "data.mixture.hugging_face.file",
-         "data.mixture.hugging_face.file is empty: expected the path of a file.");
-  }
-}
-
 void check_texts(const RunConfig& config, const Origins& origins) {
   if (!names_a_device(config.device())) {
     std::string backends;
@@ -376,23 +406,6 @@ void check_texts(const RunConfig& config, const Origins& origins) {
                      "underscores, starting with none of dot and dash.",
                      name, kLongestName));
   }
-  const auto check_path = [&](bool is_chosen, const std::string& field, const std::string& value) {
-    if (!is_chosen || !value.empty()) return;
-    fail(origins, field, fmt::format("{} is empty: expected the path of a file.", field));
-  };
-  const DataConfig& data = config.data();
-  check_path(data.has_text(), "data.text.path", data.text().path());
-  check_path(data.has_shards(), "data.shards.train", data.shards().train());
-  check_path(data.has_table(), "data.table.path", data.table().path());
-  check_path(data.text().tokenizer().has_hugging_face(), "data.text.tokenizer.hugging_face.file",
-             data.text().tokenizer().hugging_face().file());
-  check_path(data.shards().has_hugging_face(), "data.shards.hugging_face.file",
-             data.shards().hugging_face().file());
-  check_mixture(data, origins);
-  if (data.text().tokenizer().has_bpe()) {
-    check_bpe(data.text().tokenizer().bpe(), "data.text.tokenizer.bpe", true, origins);
-  }
-  if (data.shards().has_bpe()) check_bpe(data.shards().bpe(), "data.shards.bpe", false, origins);
 }
 
 }  // namespace
@@ -419,13 +432,17 @@ void resolve(RunConfig& config, Origins& origins) {
   check_values(config, "", origins, kept);
   check_model(config, origins);
   check_train(config.train(), origins);
+  check_evaluations(config, origins);
   check_optimizer(config, origins);
   check_parallel(config, origins);
+  check_balance(config, origins);
+  check_slow_ranks(config, origins);
   check_communication_hook(config, origins);
   check_local_sgd(config, origins);
   check_memory(config.memory(), origins);
   check_flip(config, origins);
   check_texts(config, origins);
+  check_data(config.data(), origins);
   kept.insert({"", origins[""]});
   origins = std::move(kept);
 }

@@ -87,31 +87,13 @@ class FieldReader final : public nlohmann::json_sax<nlohmann::json> {
   bool found_ = false;
 };
 
-std::string utf8_problem(std::string_view line, size_t at) {
-  const auto byte = static_cast<unsigned char>(line[at]);
-  if (at == 0 && (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff"))) {
-    return "expected UTF-8, got UTF-16. Convert the file (iconv -f UTF-16 -t UTF-8)";
-  }
-  return fmt::format("expected UTF-8, got the byte {:#04x} at byte {} of the line", byte, at + 1);
-}
-
 /// Reads `field` of the object on a line to `text`. Returns what is wrong with it, or nothing.
 std::string read_field(std::string_view line, const std::string& field, std::string& text) {
-  if (const size_t at = first_invalid_utf8(line); at < line.size()) return utf8_problem(line, at);
+  if (std::string problem = utf8_problem(line); !problem.empty()) return problem;
   FieldReader reader(field, text);
   nlohmann::json::sax_parse(line.begin(), line.end(), &reader);
   return reader.problem();
 }
-
-ByteSource open_lines(const std::filesystem::path& path) {
-  auto file = std::make_shared<RegularFile>(path, kMostTextBytes);
-  ByteSource bytes = [file](std::span<std::byte> into) { return file->read(into); };
-  if (path.extension() == ".zst") return zstd_unpacked(std::move(bytes), path.string());
-  if (path.extension() == ".gz") return gunzipped(std::move(bytes), path.string());
-  return bytes;
-}
-
-bool has_nothing(std::string_view line) { return line.find_first_not_of(" \t\r") == line.npos; }
 
 }  // namespace
 
@@ -124,25 +106,56 @@ bool is_json_lines(const std::filesystem::path& path) {
   return false;
 }
 
+ByteSource open_json_lines(const std::filesystem::path& path) {
+  auto file = std::make_shared<RegularFile>(path, kMostTextBytes);
+  ByteSource bytes = [file](std::span<std::byte> into) { return file->read(into); };
+  if (path.extension() == ".zst") return zstd_unpacked(std::move(bytes), path.string());
+  if (path.extension() == ".gz") return gunzipped(std::move(bytes), path.string());
+  return bytes;
+}
+
+std::string utf8_problem(std::string_view line) {
+  const size_t at = first_invalid_utf8(line);
+  if (at == line.size()) return {};
+  if (at == 0 && (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff"))) {
+    return "expected UTF-8, got UTF-16. Convert the file (iconv -f UTF-16 -t UTF-8)";
+  }
+  return fmt::format("expected UTF-8, got the byte {:#04x} at byte {} of the line",
+                     static_cast<unsigned char>(line[at]), at + 1);
+}
+
+DamageableLines::DamageableLines(ByteSource source, std::string file, bool skips_damaged)
+    : lines_(std::move(source), std::move(file), kMostJsonBytes), skips_damaged_(skips_damaged) {}
+
+bool DamageableLines::next() {
+  while (lines_.next()) {
+    if (lines_.text().find_first_not_of(" \t\r") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+void DamageableLines::skip(const std::string& problem) {
+  std::string message = fmt::format("{}: {}", lines_.place(), problem);
+  LS_CHECK(skips_damaged_, DataError,
+           "[data] {}. Repair the line, or skip such lines (skip_damaged_lines).", message);
+  if (skipped_++ == 0) first_skipped_ = std::move(message);
+}
+
 JsonLinesReader::JsonLinesReader(const std::filesystem::path& path, JsonLinesOptions options)
-    : JsonLinesReader(open_lines(path), path.string(), std::move(options)) {}
+    : JsonLinesReader(open_json_lines(path), path.string(), std::move(options)) {}
 
 JsonLinesReader::JsonLinesReader(ByteSource source, std::string file, JsonLinesOptions options)
-    : options_(std::move(options)), lines_(std::move(source), std::move(file), kMostJsonBytes) {}
+    : field_(std::move(options.field)),
+      lines_(std::move(source), std::move(file), options.skip_damaged_lines) {}
 
 bool JsonLinesReader::next(std::string& text) {
   while (lines_.next()) {
-    if (has_nothing(lines_.text())) continue;
     text.clear();
-    const std::string problem = read_field(lines_.text(), options_.field, text);
-    if (problem.empty()) {
-      if (text.empty()) continue;
+    if (const std::string problem = read_field(lines_.text(), field_, text); !problem.empty()) {
+      lines_.skip(problem);
+    } else if (!text.empty()) {
       return true;
     }
-    std::string message = fmt::format("{}: {}", lines_.place(), problem);
-    LS_CHECK(options_.skip_damaged_lines, DataError,
-             "[data] {}. Repair the line, or skip such lines (skip_damaged_lines).", message);
-    if (skipped_++ == 0) first_skipped_ = std::move(message);
   }
   return false;
 }

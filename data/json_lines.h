@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "core/base/files/gzip.h"
 #include "data/line_reader.h"
@@ -20,6 +21,36 @@ struct JsonLinesOptions {
 
 /// Whether `path` is read as JSON lines: its name ends in .jsonl, .jsonl.gz or .jsonl.zst.
 bool is_json_lines(const std::filesystem::path& path);
+/// The lines of such a file, decompressed. Throws DataError if it cannot be read.
+ByteSource open_json_lines(const std::filesystem::path& path);
+/// What is wrong with a line as UTF-8; empty if nothing is.
+std::string utf8_problem(std::string_view line);
+
+/// Reads the lines of a file of JSON lines. Blank ones are passed over; damaged ones end the
+/// reading, or are skipped and counted.
+class DamageableLines {
+ public:
+  /// Reads the uncompressed lines from `source`; `file` names it in errors.
+  DamageableLines(ByteSource source, std::string file, bool skips_damaged);
+
+  /// Reads the next line; returns false at the end. Throws DataError as LineReader.
+  bool next();
+  std::string_view text() const { return lines_.text(); }
+  /// Tells that the line is damaged, and how. Throws DataError naming file and line unless such
+  /// lines are to be skipped.
+  void skip(const std::string& problem);
+  /// Number of the line, from 1.
+  int64_t line() const { return lines_.line(); }
+  /// Number of lines that were skipped so far, and what was wrong with the first.
+  int64_t skipped() const { return skipped_; }
+  const std::string& first_skipped() const { return first_skipped_; }
+
+ private:
+  LineReader lines_;
+  bool skips_damaged_;
+  int64_t skipped_ = 0;
+  std::string first_skipped_;
+};
 
 /// Reads the texts of a file that has one JSON object on each line. Empty lines and empty texts are
 /// passed over.
@@ -37,14 +68,12 @@ class JsonLinesReader {
   /// Number of the line that `next` read last, from 1.
   int64_t line() const { return lines_.line(); }
   /// Number of lines that were skipped so far, and what `next` would have said of the first.
-  int64_t skipped() const { return skipped_; }
-  const std::string& first_skipped() const { return first_skipped_; }
+  int64_t skipped() const { return lines_.skipped(); }
+  const std::string& first_skipped() const { return lines_.first_skipped(); }
 
  private:
-  JsonLinesOptions options_;
-  LineReader lines_;
-  int64_t skipped_ = 0;
-  std::string first_skipped_;
+  std::string field_;
+  DamageableLines lines_;
 };
 
 }  // namespace lockstep::train

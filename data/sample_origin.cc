@@ -56,7 +56,12 @@ class Reader {
 }  // namespace
 
 std::string file_and_line(const SampleOrigin& origin) {
-  return origin.line == 0 ? origin.file : fmt::format("{}:{}", origin.file, origin.line);
+  std::string text =
+      origin.line == 0 ? origin.file : fmt::format("{}:{}", origin.file, origin.line);
+  if (origin.others > 0) {
+    text += fmt::format(" and {} other{}", origin.others, origin.others == 1 ? "" : "s");
+  }
+  return text;
 }
 
 std::vector<SampleOrigin> origins_in(const Documents& documents, const TokenArray& tokens,

@@ -18,10 +18,12 @@ struct SampleOrigin {
   int64_t first = 0;          ///< from 0
   /// The line of `file`, from 1, that holds the text in which `first` counts; 0: that is the file.
   int64_t line = 0;
+  int64_t others = 0;  ///< further texts of the sample, behind this one: examples of a packed row
   friend bool operator==(const SampleOrigin&, const SampleOrigin&) = default;
 };
 
-/// The file, with the line where a line is a text of its own: "texts.jsonl:17".
+/// The file, with the line where a line is a text of its own: "texts.jsonl:17", or
+/// "texts.jsonl:17 and 2 others".
 std::string file_and_line(const SampleOrigin& origin);
 
 /// Where tokens lie in the documents that `tokens` were made of by `tokenizer` (tokenize in

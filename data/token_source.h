@@ -32,6 +32,13 @@ class TokenSource {
   virtual void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                         std::span<int64_t> targets) const = 0;
 
+  /// Sizes of the documents in a sequence of `length` tokens, which add up to it. A document begins
+  /// with the token that stands between two, the tokenizer's end_of_text: without a tokenizer, or
+  /// such a token, a sequence is one document.
+  virtual std::vector<int64_t> documents(int64_t step, int64_t index, int64_t length) const;
+  /// Returns the same for a validation window.
+  virtual std::vector<int64_t> validation_documents(int64_t index, int64_t length) const;
+
   /// Where the first `count` sequences of `step`, of `length` tokens, begin in files; empty if they
   /// come from none.
   virtual std::vector<SampleOrigin> origins([[maybe_unused]] int64_t step,
@@ -60,6 +67,10 @@ class TokenSource {
   /// unknown.
   virtual double held_out_bytes_per_token() const { return 0; }
 
+  /// What a sample of the model's text should continue and show, chosen by `seed`; empty if
+  /// anything does.
+  virtual std::vector<uint32_t> sample_start([[maybe_unused]] uint64_t seed) const { return {}; }
+
   /// What a person should know of how the data was read, such as lines that were skipped.
   virtual std::vector<std::string> notes() const { return {}; }
 };
@@ -69,5 +80,9 @@ class TokenSource {
 /// window are all padding. Throws DataError unless both buffers hold the same whole number of rows.
 int64_t fill_validation(const TokenSource& source, int64_t first, int64_t length,
                         std::span<int64_t> inputs, std::span<int64_t> targets);
+/// Sizes of the documents in `count` of these windows, one window behind the other; rows past the
+/// last window are one document.
+std::vector<int64_t> documents_of_validation(const TokenSource& source, int64_t first,
+                                             int64_t count, int64_t length);
 
 }  // namespace lockstep::train

@@ -1,6 +1,8 @@
 #include "data/tokenizers/tokenizer.h"
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <system_error>
 
 #include "core/base/check.h"
@@ -49,6 +51,27 @@ std::vector<uint32_t> encode_special(const Tokenizer& tokenizer, std::string_vie
   std::vector<uint32_t> ids;
   tokenizer.encode_with_special(text, ids);
   return ids;
+}
+
+void encode_continued(const Tokenizer& tokenizer, std::string_view text, bool special,
+                      std::vector<uint32_t>& ids) {
+  const auto append = [&](std::string_view part, std::vector<uint32_t>& to) {
+    special ? tokenizer.encode_with_special(part, to) : tokenizer.encode(part, to);
+  };
+  if (!tokenizer.adds_space() || text.empty()) return append(text, ids);
+  // Behind a character that no token holds together with the text's first, the text's own tokens
+  // follow those of the character. Of these characters, one is most likely such.
+  for (const std::string_view before : {"\n", "\x01", "."}) {
+    std::vector<uint32_t> head, both;
+    append(before, head);
+    append(std::string(before).append(text), both);
+    if (!std::ranges::equal(head, std::span(both).first(std::min(head.size(), both.size())))) {
+      continue;
+    }
+    ids.insert(ids.end(), both.begin() + std::ssize(head), both.end());
+    return;
+  }
+  append(text, ids);
 }
 
 void Tokenizer::encode_with_special(std::string_view text, std::vector<uint32_t>& ids) const {

@@ -70,6 +70,10 @@ inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 std::vector<uint32_t> encode(const Tokenizer& tokenizer, std::string_view text);
 /// Returns the ids with those of special tokens (Tokenizer::encode_with_special).
 std::vector<uint32_t> encode_special(const Tokenizer& tokenizer, std::string_view text);
+/// Appends the ids of a text that follows another one: without the space that `encode` puts before
+/// a text (adds_space). `special`: with those of special tokens, as encode_special.
+void encode_continued(const Tokenizer& tokenizer, std::string_view text, bool special,
+                      std::vector<uint32_t>& ids);
 /// Decodes ids that start at the beginning of a text: drops the space that `encode` inserted there.
 std::string decode(const Tokenizer& tokenizer, std::span<const uint32_t> ids);
 
