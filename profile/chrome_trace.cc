@@ -312,7 +312,7 @@ std::string merged_trace_json(const std::vector<Profile>& profiles) {
   });
 }
 
-void write_trace(const std::filesystem::path& path, const Profile& profile) {
+void write_trace(const std::string& path, const Profile& profile) {
   const std::string text = trace_json(profile);
   AtomicFile file(path);
   file.write(gzipped(std::as_bytes(std::span(text))));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +20,8 @@ std::string merged_trace_json(const std::vector<Profile>& profiles);
 Profile read_trace(std::string_view json, const std::string& origin);
 
 /// Writes the trace, compressed with gzip, under its name complete or not at all. Throws DataError.
-void write_trace(const std::filesystem::path& path, const Profile& profile);
+void write_trace(const std::string& path, const Profile& profile);
 /// Reads a trace file, compressed or not. Throws DataError.
-Profile read_trace_file(const std::filesystem::path& path);
+Profile read_trace_file(const std::string& path);
 
 }  // namespace lockstep::profile

@@ -143,7 +143,7 @@ Profile read_trace(std::string_view json, const std::string& origin) {
   }
 }
 
-Profile read_trace_file(const std::filesystem::path& path) {
+Profile read_trace_file(const std::string& path) {
   const std::vector<std::byte> bytes = read_whole_bytes(path);
   std::span<const std::byte> left(bytes);
   const ByteSource source = gunzipped(
@@ -153,13 +153,13 @@ Profile read_trace_file(const std::filesystem::path& path) {
         left = left.subspan(count);
         return count;
       },
-      path.string());
+      path);
   std::string text;
   std::vector<std::byte> piece(size_t{1} << 20);
   while (const size_t got = source(piece)) {
     text.append(reinterpret_cast<const char*>(piece.data()), got);
   }
-  return read_trace(text, path.string());
+  return read_trace(text, path);
 }
 
 }  // namespace lockstep::profile

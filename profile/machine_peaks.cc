@@ -50,7 +50,7 @@ MachinePeaks measure_peaks(Device device) {
   return peaks;
 }
 
-void write_peaks(const std::filesystem::path& path, const MachinePeaks& peaks) {
+void write_peaks(const std::string& path, const MachinePeaks& peaks) {
   write_text(path, JsonLine()
                            .add("f32_flops", peaks.f32_flops)
                            .add("bf16_flops", peaks.bf16_flops)
@@ -59,13 +59,13 @@ void write_peaks(const std::filesystem::path& path, const MachinePeaks& peaks) {
                        "\n");
 }
 
-MachinePeaks read_peaks(const std::filesystem::path& path) {
+MachinePeaks read_peaks(const std::string& path) {
   try {
     const nlohmann::json json = parse_json(read_whole_file(path));
     return {json.at("f32_flops"), json.at("bf16_flops"), json.at("bytes_per_second")};
   } catch (const std::exception& error) {
-    throw DataError("[profile] " + path.string() + " does not hold a machine's rates: " +
-                    error.what() + ". Remove it: tables then lack the share of the peak.");
+    throw DataError("[profile] " + path + " does not hold a machine's rates: " + error.what() +
+                    ". Remove it: tables then lack the share of the peak.");
   }
 }
 

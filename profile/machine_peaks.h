@@ -1,6 +1,6 @@
 #pragma once
 
-#include <filesystem>
+#include <string>
 
 #include "core/tensor/device.h"
 #include "core/tensor/dtype.h"
@@ -21,7 +21,7 @@ struct MachinePeaks {
 MachinePeaks measure_peaks(Device device);
 
 /// Writes the rates as a JSON object; reads such a file. Throw DataError.
-void write_peaks(const std::filesystem::path& path, const MachinePeaks& peaks);
-MachinePeaks read_peaks(const std::filesystem::path& path);
+void write_peaks(const std::string& path, const MachinePeaks& peaks);
+MachinePeaks read_peaks(const std::string& path);
 
 }  // namespace lockstep::profile

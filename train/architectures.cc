@@ -27,6 +27,7 @@ std::unique_ptr<nn::LanguageModel> build_gpt2(const config::ModelConfig& model) 
   options.width = from.width();
   options.dropout = from.dropout();
   options.epsilon = from.layer_norm_epsilon();
+  options.mup = mup_of(model);
   return std::make_unique<nn::Gpt2>(options);
 }
 
@@ -59,6 +60,7 @@ std::unique_ptr<nn::LanguageModel> build_llama(const config::ModelConfig& model)
   options.rope_scaling = rope_scaling(from.rope_scaling());
   options.epsilon = from.rms_norm_epsilon();
   options.tie_embeddings = from.tie_embeddings();
+  options.mup = mup_of(model);
   return std::make_unique<nn::Llama>(options);
 }
 
@@ -145,6 +147,22 @@ std::unique_ptr<nn::Classifier> make_classifier(const config::ModelConfig& model
   const Builder& builder = builder_of(model);
   LS_ASSERT(builder.classifier != nullptr);
   return builder.classifier(model);
+}
+
+nn::Mup mup_of(const config::ModelConfig& model) {
+  if (!model.has_mup()) return {};
+  const config::MupConfig& from = model.mup();
+  const config::Architecture& architecture = config::architecture_of(model);
+  LS_ASSERT(architecture.width != nullptr);
+  const auto ratio = [](int64_t of, int64_t base) {
+    return static_cast<double>(of) / static_cast<double>(base);
+  };
+  const int64_t width = architecture.width(model);
+  return {
+      .width = ratio(width, from.base_width()),
+      .head_width = ratio(width / architecture.heads(model), from.base_width() / from.base_heads()),
+      .input_multiplier = from.input_multiplier(),
+      .output_multiplier = from.output_multiplier()};
 }
 
 bool is_hidden_layer(const config::ModelConfig& model, std::string_view name) {

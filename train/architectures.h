@@ -5,6 +5,7 @@
 
 #include "nn/classifier.h"
 #include "nn/language_model.h"
+#include "nn/scaling/mup.h"
 
 namespace lockstep::config {
 class ModelConfig;
@@ -18,6 +19,9 @@ namespace lockstep::train {
 /// generator, on default_device(). Throws ConfigError for values that no model can have.
 std::unique_ptr<nn::LanguageModel> make_language_model(const config::ModelConfig& model);
 std::unique_ptr<nn::Classifier> make_classifier(const config::ModelConfig& model);
+
+/// What model.mup makes of the model relative to its base model; the default without it.
+nn::Mup mup_of(const config::ModelConfig& model);
 
 /// Whether the parameter `name` belongs to a layer between the first and the last of the model: a
 /// block of a transformer or of a residual network, or a hidden layer of a perceptron that reads a

@@ -14,7 +14,9 @@
 #include "train/build_data.h"
 #include "train/classifier_task.h"
 #include "train/language_task.h"
+#include "train/optimizer/adafactor.h"
 #include "train/optimizer/muon.h"
+#include "train/trained_parts.h"
 #include "train/weights.h"
 
 namespace lockstep::train {
@@ -106,6 +108,8 @@ std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config) 
   const config::ModelConfig& model = config.model();
   std::unique_ptr<nn::LanguageModel> built = make_language_model(model);
   built->set_recompute(recompute_of(config));
+  choose_trained_parts(*built, model);
+  check_parameter_groups(*built, config.optimizer());
   if (!model.weights().empty()) load_weights(*built, model.weights());
   return built;
 }
@@ -116,6 +120,8 @@ std::unique_ptr<nn::Classifier> build_classifier(const config::RunConfig& config
   const config::ModelConfig& model = config.model();
   std::unique_ptr<nn::Classifier> built = make_classifier(model);
   built->set_recompute(recompute_of(config));
+  choose_trained_parts(*built, model);
+  check_parameter_groups(*built, config.optimizer());
   if (!model.weights().empty()) load_weights(*built, model.weights());
   return built;
 }
@@ -125,7 +131,8 @@ std::unique_ptr<TokenSource> build_source(const config::RunConfig& config) {
   LS_ASSERT(architecture.is_language_model());
   return build_data(config.data(), {.vocabulary = architecture.vocabulary(config.model()),
                                     .seed = config.seed(),
-                                    .sequences_per_step = config.train().batch_size()});
+                                    .sequences_per_step = config.train().batch_size(),
+                                    .length = sequence_length(config)});
 }
 
 Device device_of(const config::RunConfig& config) {
@@ -161,23 +168,58 @@ std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShar
   }
   return std::make_unique<LanguageTask>(
       build_model(config), build_source(config),
-      LanguageTask::Options{.length = sequence_length(config),
-                            .batch_size = config.train().batch_size(),
-                            .micro_batch_size = share.micro_batch_size,
-                            .evaluation_size = config.train().micro_batch_size(),
-                            .first_sample = share.first_sample,
-                            .end_sample = share.end_sample()});
+      LanguageTask::Options{
+          .length = sequence_length(config),
+          .batch_size = config.train().batch_size(),
+          .micro_batch_size = share.micro_batch_size,
+          .evaluation_size = config.train().micro_batch_size(),
+          .first_sample = share.first_sample,
+          .end_sample = share.end_sample(),
+          .loss = loss_options(config),
+          .within_documents = config.data().attention() == config::DataConfig::WITHIN_DOCUMENTS});
 }
 
-std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
-                                           const std::vector<nn::NamedParameter>& parameters) {
+namespace {
+
+std::unique_ptr<Optimizer> build_rule(const config::RunConfig& config,
+                                      const std::vector<nn::NamedParameter>& parameters) {
   const config::OptimizerConfig& from = config.optimizer();
   if (from.has_muon()) return build_muon(config, parameters);
   if (from.has_sgd()) {
     return std::make_unique<Sgd>(
         parameters, SgdOptions{from.sgd().momentum(), from.sgd().nesterov(), from.weight_decay()});
   }
+  if (from.has_lion()) {
+    return std::make_unique<Lion>(
+        parameters, LionOptions{from.lion().beta1(), from.lion().beta2(), from.weight_decay()});
+  }
+  if (from.has_adafactor()) {
+    return std::make_unique<Adafactor>(parameters,
+                                       AdafactorRule{.beta2_decay = from.adafactor().beta2_decay(),
+                                                     .epsilon2 = from.adafactor().epsilon(),
+                                                     .clip = from.adafactor().clip(),
+                                                     .weight_decay = from.weight_decay()});
+  }
   return std::make_unique<AdamW>(parameters, adamw_options(from.adamw(), from.weight_decay()));
+}
+
+}  // namespace
+
+std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
+                                           const std::vector<nn::NamedParameter>& parameters) {
+  std::unique_ptr<Optimizer> optimizer = build_rule(config, parameters);
+  // A base model, of width 1, is updated as one without muP.
+  const bool is_scaled = mup_of(config.model()).width != 1;
+  if (!config.optimizer().groups().empty() || is_scaled) {
+    std::vector<std::string> names;
+    for (const nn::NamedParameter& each : parameters) names.push_back(each.name);
+    ParameterGroups chosen = parameter_groups(config.optimizer(), names);
+    if (is_scaled) chosen = with_mup(std::move(chosen), config, parameters);
+    optimizer->choose_groups(std::move(chosen.groups), std::move(chosen.group_of));
+  }
+  const double decay = config.train().weight_average().decay();
+  if (decay > 0) optimizer->keep_averages(parameters, decay);
+  return optimizer;
 }
 
 LearningRateSchedule build_schedule(const config::RunConfig& config) {
@@ -187,12 +229,18 @@ LearningRateSchedule build_schedule(const config::RunConfig& config) {
   if (from.kind() == config::ScheduleConfig::CONSTANT) schedule.kind = Kind::kConstant;
   if (from.kind() == config::ScheduleConfig::LINEAR) schedule.kind = Kind::kLinear;
   if (from.kind() == config::ScheduleConfig::WSD) schedule.kind = Kind::kWsd;
+  if (from.kind() == config::ScheduleConfig::INVERSE_SQRT) schedule.kind = Kind::kInverseSqrt;
   schedule.peak = config.optimizer().learning_rate();
   schedule.warmup_steps = from.warmup_steps();
   schedule.decay_steps = from.decay_steps();
   schedule.cooldown_steps = from.cooldown_steps();
   schedule.minimum_ratio = from.min_learning_rate_ratio();
   return schedule;
+}
+
+nn::LossOptions loss_options(const config::RunConfig& config) {
+  const config::LossConfig& loss = config.train().loss();
+  return {.label_smoothing = loss.label_smoothing(), .z_loss = loss.z_loss()};
 }
 
 int64_t sequence_length(const config::RunConfig& config) {

@@ -19,7 +19,8 @@ class RunConfig;
 namespace lockstep::train {
 
 /// The language model of `config`, with the weights that it names, or with new ones drawn from the
-/// config's seed if it names none. Throws CheckpointError as load_weights does.
+/// config's seed if it names none, and with adapters and frozen parameters (train/trained_parts.h).
+/// Throws CheckpointError as load_weights does.
 std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config);
 /// The classifier of `config`; weights and errors as in build_model.
 std::unique_ptr<nn::Classifier> build_classifier(const config::RunConfig& config);
@@ -39,6 +40,8 @@ std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShar
 std::unique_ptr<Optimizer> build_optimizer(const config::RunConfig& config,
                                            const std::vector<nn::NamedParameter>& parameters);
 LearningRateSchedule build_schedule(const config::RunConfig& config);
+/// The loss that a language model is trained on.
+nn::LossOptions loss_options(const config::RunConfig& config);
 /// Positions of a training sequence.
 int64_t sequence_length(const config::RunConfig& config);
 

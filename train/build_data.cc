@@ -21,6 +21,7 @@
 #include "data/tokenizers/json_tokenizer.h"
 #include "data/tokenizers/sentencepiece_tokenizer.h"
 #include "data/tokenizers/sentencepiece_training.h"
+#include "train/build_examples.h"
 
 namespace lockstep::train {
 namespace {
@@ -70,14 +71,6 @@ std::shared_ptr<const Tokenizer> trained_sentencepiece(const Documents& document
       trained("sentencepiece", kVersion, documents, vocabulary, cache,
               [&](const std::string& text) { return train_sentencepiece(text, vocabulary); }),
       "the model trained on " + documents.name());
-}
-
-void check_vocabulary(const Tokenizer& tokenizer, const DataRequest& request) {
-  LS_CHECK(
-      tokenizer.vocabulary() <= request.vocabulary, ConfigError,
-      "[data] the {} tokenizer has {} tokens: expected a model with vocab_size {} or more, got "
-      "{}. Set vocab_size of the model.",
-      tokenizer.name(), tokenizer.vocabulary(), tokenizer.vocabulary(), request.vocabulary);
 }
 
 TokenDataOptions options_for(const DataConfig& data, const DataRequest& request,
@@ -246,6 +239,14 @@ std::unique_ptr<TokenSource> build_mixture(const DataConfig& data, const DataReq
 
 }  // namespace
 
+void check_vocabulary(const Tokenizer& tokenizer, const DataRequest& request) {
+  LS_CHECK(
+      tokenizer.vocabulary() <= request.vocabulary, ConfigError,
+      "[data] the {} tokenizer has {} tokens: expected a model with vocab_size {} or more, got "
+      "{}. Set vocab_size of the model.",
+      tokenizer.name(), tokenizer.vocabulary(), tokenizer.vocabulary(), request.vocabulary);
+}
+
 std::shared_ptr<const Tokenizer> build_tokenizer(const config::TokenizerConfig& config,
                                                  const Documents& documents,
                                                  const std::string& cache_folder) {
@@ -266,9 +267,20 @@ std::shared_ptr<const Tokenizer> build_tokenizer(const config::TokenizerConfig& 
 }
 
 std::unique_ptr<TokenSource> build_data(const DataConfig& data, const DataRequest& request) {
-  if (data.has_text()) return build_text(data, request);
-  if (data.has_shards()) return build_shards(data, request);
-  if (data.has_mixture()) return build_mixture(data, request);
+  std::unique_ptr<TokenSource> source;
+  if (data.has_text()) source = build_text(data, request);
+  if (data.has_shards()) source = build_shards(data, request);
+  if (data.has_mixture()) source = build_mixture(data, request);
+  if (data.has_examples()) return build_examples(data, request);
+  if (source) {
+    const Tokenizer* const tokenizer = source->tokenizer();
+    LS_CHECK(data.attention() != DataConfig::WITHIN_DOCUMENTS ||
+                 (tokenizer != nullptr && tokenizer->end_of_text()),
+             ConfigError,
+             "[data] attention is WITHIN_DOCUMENTS, but no tokenizer with an end-of-text token is "
+             "known: expected one, whose token begins each document. Choose ACROSS_DOCUMENTS.");
+    return source;
+  }
   return std::make_unique<RandomTokens>(request.vocabulary, request.seed);
 }
 

@@ -91,7 +91,13 @@ std::optional<Evaluation> evaluate(nn::LanguageModel& model, const TokenSource& 
     BatchScore score;
     score.targets =
         fill_validation(source, batch * options.rows, options.length, span(inputs), span(targets));
-    score.loss = nn::sum_of_losses(model, inputs.to(device), targets.to(device)).item<double>();
+    std::vector<int64_t> documents;
+    if (options.within_documents) {
+      documents =
+          documents_of_validation(source, batch * options.rows, options.rows, options.length);
+    }
+    score.loss = nn::sum_of_losses(model, inputs.to(device), targets.to(device), {}, documents)
+                     .item<double>();
     return score;
   });
   if (!sum) return std::nullopt;

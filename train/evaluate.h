@@ -52,8 +52,9 @@ std::optional<BatchScore> sum_of_batches(int64_t batches, const HeldOutPart& par
                                          const std::function<BatchScore(int64_t batch)>& score);
 
 struct EvaluationOptions {
-  int64_t length = 0;  ///< tokens of a window
-  int64_t rows = 1;    ///< windows per batch
+  int64_t length = 0;             ///< tokens of a window
+  int64_t rows = 1;               ///< windows per batch
+  bool within_documents = false;  ///< no token attends beyond its document
   HeldOutPart part = {};
 };
 

@@ -96,13 +96,20 @@ std::vector<int64_t> generate(nn::LanguageModel& model, const std::vector<int64_
     if (options.stop && options.stop()) break;
     const Tensor input = tensor_from<int64_t>(fed, {1, std::ssize(fed)}).to(device);
     const Tensor logits = model.forward(input, &cache);
-    const Tensor last = logits.select(1, -1).contiguous().to(kCPU);
+    const Tensor row = logits.select(1, -1).contiguous().to(DType::kF32);
+    const Tensor last = row.to(kCPU);
     check_logits(model, last.data<float>(), tokens);
     const auto random =
         philox({static_cast<uint32_t>(i), 0, 0, 0},
                {static_cast<uint32_t>(options.seed), static_cast<uint32_t>(options.seed >> 32)});
     const int64_t next = draw(last.data<float>(), drawn, options, random[0] * 0x1p-32);
     tokens.push_back(next);
+    if (options.log_probabilities != nullptr) {
+      const Tensor target = tensor_from<int64_t>({next}, {1}).to(device);
+      options.log_probabilities->push_back(
+          nn::log_probabilities(row, target).to(kCPU).item<float>());
+    }
+    if (next == options.end) break;
     if (on_token) on_token(next);
     fed = {next};
     if (cache.length() == context) {

@@ -123,6 +123,9 @@ std::string conflict_with_sharding(const config::RunConfig& config) {
   if (config.optimizer().has_muon()) {
     return "optimizer.muon needs whole matrices, of which a rank has parts";
   }
+  if (config.optimizer().has_adafactor()) {
+    return "optimizer.adafactor needs whole matrices, of which a rank has parts";
+  }
   return "";
 }
 
@@ -133,6 +136,7 @@ int64_t bytes_of_mib(double mib) { return std::llround(std::ceil(mib * (1 << 20)
 std::vector<dist::NamedTensor> trained_parameters(const nn::Module& model) {
   std::vector<dist::NamedTensor> parameters;
   for (const nn::NamedParameter& each : model.named_parameters()) {
+    if (!each.tensor.requires_grad()) continue;
     LS_CHECK(each.tensor.dtype() == DType::kF32, DTypeError,
              "[train] parameter {} has another dtype: expected float32, got {}.", each.name,
              to_string(each.tensor.dtype()));
@@ -154,12 +158,14 @@ std::unique_ptr<dist::Reducer> make_reducer(const config::RunConfig& config, con
   return std::make_unique<dist::Reducer>(trained_parameters(model), group, options);
 }
 
-std::vector<nn::NamedParameter> parts_of(const dist::ShardedModel& sharded) {
-  std::vector<nn::NamedParameter> parts;
-  for (const dist::NamedTensor& each : sharded.parameters()) {
-    parts.push_back({each.name, each.tensor});
+std::vector<nn::NamedParameter> updated_parameters(const nn::Module& model,
+                                                   const dist::ShardedModel* sharded) {
+  std::vector<nn::NamedParameter> updated;
+  for (const dist::NamedTensor& each :
+       sharded != nullptr ? sharded->parameters() : trained_parameters(model)) {
+    updated.push_back({each.name, each.tensor});
   }
-  return parts;
+  return updated;
 }
 
 bool is_sharded(const config::RunConfig& config, const dist::ProcessGroup* group) {
@@ -189,7 +195,8 @@ std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& 
   }
   const bool is_even = has_even_shares(config.train(), group->size());
   options.accumulates = !is_even || parallel.strategy() == config::ParallelConfig::SHARD_OPTIMIZER;
-  options.uneven_passes = !is_even;
+  options.uneven_passes =
+      !is_even || parallel.balance() == config::ParallelConfig::SPEED;  // deals may be uneven
   options.prefetch_bytes = bytes_of_mib(parallel.prefetch_mib());
   options.fill = [&model](const Tensor& parameter, const Tensor& into) {
     model.fill_parameter(parameter, into);

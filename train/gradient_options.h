@@ -20,7 +20,8 @@ class EarlyUpdate;
 /// Bytes of a size that a config gives in MiB, rounded up.
 int64_t bytes_of_mib(double mib);
 
-/// What a run sums gradients of. Throws DTypeError for parameters that are not f32.
+/// What a run sums gradients of: the parameters that are not frozen. Throws DTypeError for
+/// parameters that are not f32.
 std::vector<dist::NamedTensor> trained_parameters(const nn::Module& model);
 
 /// The reducer of a run's model. `group` may be null. With `early_update`, which may be null, the
@@ -31,8 +32,10 @@ std::unique_ptr<dist::Reducer> make_reducer(const config::RunConfig& config, con
                                             const nn::Module& model, dist::ProcessGroup* group,
                                             EarlyUpdate* early_update = nullptr);
 
-/// This rank's parts of a sharded model's parameters, for an optimizer.
-std::vector<nn::NamedParameter> parts_of(const dist::ShardedModel& sharded);
+/// What the optimizer of a run updates: the trained parameters, or this rank's parts of those of a
+/// sharded model, which may be null.
+std::vector<nn::NamedParameter> updated_parameters(const nn::Module& model,
+                                                   const dist::ShardedModel* sharded);
 
 /// Whether a run on `group`, which may be null, spreads more than the data over its ranks.
 bool is_sharded(const config::RunConfig& config, const dist::ProcessGroup* group);

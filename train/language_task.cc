@@ -53,11 +53,21 @@ int64_t LanguageTask::fill(int64_t batch, int64_t first, const Tensor& input_ten
   return std::ranges::count_if(targets, [](int64_t t) { return t != kIgnoredTarget; });
 }
 
+std::vector<int64_t> LanguageTask::documents(int64_t batch, int64_t first, int64_t count) const {
+  std::vector<int64_t> sizes;
+  for (int64_t i = first; options_.within_documents && i < first + count; ++i) {
+    const std::vector<int64_t> of_row = source_->documents(batch, i, options_.length);
+    sizes.insert(sizes.end(), of_row.begin(), of_row.end());
+  }
+  return sizes;
+}
+
 SummedLoss LanguageTask::forward(int64_t batch, int64_t first, int64_t count) {
   LS_ASSERT(count == options_.micro_batch_size && first >= 0 &&
             first + count <= options_.batch_size);
   const StagedBatches::MicroBatch samples = micro_batches_.get(batch, first);
-  const Tensor loss = nn::sum_of_losses(*model_, samples.tensors[0], samples.tensors[1]);
+  const Tensor loss = nn::sum_of_losses(*model_, samples.tensors[0], samples.tensors[1],
+                                        options_.loss, documents(batch, first, count));
   // Another rank's micro-batch is asked for by itself.
   if (first >= options_.first_sample && first + count <= options_.end_sample) {
     micro_batches_.prefetch_after(batch, first, count, options_.first_sample, options_.end_sample);
@@ -71,7 +81,8 @@ Tensor LanguageTask::losses(int64_t batch, int64_t first, int64_t count) {
   std::vector<Tensor> losses;
   for (int64_t i = 0; i < count; ++i) {
     const auto row = [i](const Tensor& of_all) { return of_all.narrow(0, i, 1); };
-    losses.push_back(nn::sum_of_losses(*model_, row(samples.tensors[0]), row(samples.tensors[1])));
+    losses.push_back(nn::sum_of_losses(*model_, row(samples.tensors[0]), row(samples.tensors[1]),
+                                       {}, documents(batch, first + i, 1)));
   }
   return stack(losses).to(DType::kF64);
 }
@@ -82,7 +93,10 @@ std::optional<Evaluation> LanguageTask::evaluate(const HeldOutPart& part) {
   const int64_t rows =
       options_.evaluation_size > 0 ? options_.evaluation_size : options_.micro_batch_size;
   return train::evaluate(*model_, *source_,
-                         {.length = options_.length, .rows = rows, .part = part});
+                         {.length = options_.length,
+                          .rows = rows,
+                          .within_documents = options_.within_documents,
+                          .part = part});
 }
 
 double LanguageTask::flops_per_token() const {
@@ -101,16 +115,18 @@ std::vector<std::string> LanguageTask::describe(const std::filesystem::path& fol
 std::string LanguageTask::sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop) {
   const Tokenizer* tokenizer = source_->tokenizer();
   if (bytes == 0 || tokenizer == nullptr) return "";
-  const std::vector<uint32_t> prompt = encode(*tokenizer, "\n");
+  std::vector<uint32_t> prompt = source_->sample_start(seed);
+  std::string text = decode(*tokenizer, prompt);
+  if (prompt.empty()) prompt = encode(*tokenizer, "\n");
   const double size = std::max(1.0, source_->held_out_bytes_per_token());
   const auto tokens = static_cast<int64_t>(std::ceil(static_cast<double>(bytes) / size));
-  std::string text;
   generate(*model_, {prompt.begin(), prompt.end()},
            {.max_new_tokens = tokens,
             .temperature = 0.8,
             .top_k = 0,
             .seed = seed,
             .vocabulary = tokenizer->vocabulary(),
+            .end = tokenizer->end_of_text(),
             .stop = stop},
            [&](int64_t token) { tokenizer->decode(static_cast<uint32_t>(token), text); });
   return text;

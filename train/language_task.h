@@ -22,6 +22,8 @@ class LanguageTask final : public Task {
     /// Range of a step's sequences that this rank trains on.
     int64_t first_sample = 0;
     int64_t end_sample = 1;
+    nn::LossOptions loss = {};      ///< in training
+    bool within_documents = false;  ///< no token attends beyond its document
   };
   LanguageTask(std::unique_ptr<nn::LanguageModel> model, std::unique_ptr<TokenSource> source,
                Options options);
@@ -30,6 +32,10 @@ class LanguageTask final : public Task {
   const TokenSource& source() const { return *source_; }
 
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override;
+  void train_on(int64_t first, int64_t end) override {
+    options_.first_sample = first;
+    options_.end_sample = end;
+  }
   Tensor losses(int64_t batch, int64_t first, int64_t count) override;
   std::vector<SampleOrigin> origins(int64_t batch, int64_t count) const override {
     return source_->origins(batch, count, options_.length);
@@ -47,6 +53,8 @@ class LanguageTask final : public Task {
 
  private:
   const StepBatch& batch_of(int64_t batch);
+  /// Sizes of the documents in samples [first, first + count); empty unless they matter.
+  std::vector<int64_t> documents(int64_t batch, int64_t first, int64_t count) const;
   int64_t fill(int64_t batch, int64_t first, const Tensor& inputs, const Tensor& targets);
 
   std::unique_ptr<nn::LanguageModel> model_;

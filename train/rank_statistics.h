@@ -1,5 +1,6 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "dist/group/process_group.h"
@@ -27,6 +28,10 @@ class RankStatistics {
   /// per step for each rank; micro-batches are numbered in rank order.
   RankStatistics(nn::Module& model, dist::ProcessGroup* group, std::vector<int64_t> micro_batches);
 
+  /// From the next step on ranks do so many micro-batches. Between steps; the same on all ranks.
+  void set_micro_batches(std::vector<int64_t> micro_batches) {
+    micro_batches_ = std::move(micro_batches);
+  }
   /// Calls `forward`, the forward pass of one micro-batch, and returns its result. Throws
   /// ConfigError if the model updates a running statistic twice in one pass, or others than in the
   /// previous pass.

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "dist/collectives/leaf_deal.h"
+
 namespace lockstep::config {
 class TrainConfig;
 }
@@ -34,6 +36,10 @@ struct StepShare {
 /// than the order of sums. Otherwise each gets the same number of samples, in smaller micro-batches
 /// than the config's if necessary. Throws ConfigError if neither is possible.
 StepShare share_of_step(const config::TrainConfig& train, int64_t rank, int64_t size);
+/// The leaves that `deal` gives rank `rank`, of a step of `micro_batches` micro-batches, which must
+/// be a multiple of the number of leaves.
+StepShare share_of_deal(const dist::LeafDeal& deal, int rank, int64_t micro_batches,
+                        int64_t micro_batch_size);
 /// Whether all ranks do the same number of micro-batches in a step.
 bool has_even_shares(const config::TrainConfig& train, int64_t size);
 /// The share of this process's rank in `group`; the whole step if it is null.

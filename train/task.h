@@ -34,6 +34,8 @@ class Task {
   /// Runs the model on samples [first, first + count) of training batch `batch`. The choice of
   /// samples is a function of the data, the seed and the three arguments. Throws DataError.
   virtual SummedLoss forward(int64_t batch, int64_t first, int64_t count) = 0;
+  /// From now on this rank trains on samples [first, end) of each batch, a hint of what to prepare.
+  virtual void train_on([[maybe_unused]] int64_t first, [[maybe_unused]] int64_t end) {}
   /// Loss of each sample of [first, first + count), summed over its targets, [count] in f64 on the
   /// model's device, in the model's present mode and without gradients; undefined if the task
   /// cannot tell. Throws DataError.

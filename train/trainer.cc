@@ -12,6 +12,7 @@
 #include "autograd/grad_mode.h"
 #include "configs/bit_flip.h"
 #include "configs/run.pb.h"
+#include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/base/spans/span.h"
 #include "core/device/device_runtime.h"
@@ -68,24 +69,21 @@ class StepMeter {
   int64_t sent_before_;
 };
 
-/// Number of micro-batches that each rank does in a step.
-std::vector<int64_t> micro_batches_of_ranks(const config::TrainConfig& train,
-                                            const dist::ProcessGroup* group) {
+/// The shares of all ranks; throws on every rank before any of them communicates.
+std::vector<StepShare> shares_of_ranks(const config::RunConfig& config,
+                                       const dist::ProcessGroup* group) {
   const int64_t size = group == nullptr ? 1 : group->size();
-  std::vector<int64_t> counts;
+  std::vector<StepShare> shares;
   for (int64_t rank = 0; rank < size; ++rank) {
-    counts.push_back(share_of_step(train, rank, size).micro_batches);
+    shares.push_back(share_of_step(config.train(), rank, size));
   }
-  return counts;
+  return shares;
 }
 
-/// Returns this rank's share of a step. First checks that the shares of all ranks are valid, so
-/// that every rank throws before any of them communicates.
-StepShare share_of_rank(const config::RunConfig& config, const dist::ProcessGroup* group) {
-  if (group != nullptr && config.parallel().sync_batch_norm()) {
-    require_equal_shares(micro_batches_of_ranks(config.train(), group));
-  }
-  return share_of_step(config.train(), group);
+std::vector<int64_t> micro_batches_of(std::span<const StepShare> shares) {
+  std::vector<int64_t> counts;
+  for (const StepShare& each : shares) counts.push_back(each.micro_batches);
+  return counts;
 }
 
 /// Lets casts of weights live until the weights change, so that the optimizer writes them. Of a
@@ -138,7 +136,7 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
   nn::Module& model = task->model();
   Settings settings = settings_of(config, group, *task);
   auto sharded = make_sharded_model(config, settings.share, model, group);
-  auto optimizer = build_optimizer(config, sharded ? parts_of(*sharded) : model.named_parameters());
+  auto optimizer = build_optimizer(config, updated_parameters(model, sharded.get()));
   keep_casts(config, model, sharded != nullptr);
   GradScaler scaler(
       {.init_scale = GradScalerOptions().init_scale * smallest_loss_scale(config, *task),
@@ -156,7 +154,7 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
   auto reducer = sharded ? nullptr
                          : make_reducer(config, settings.share, model, local ? nullptr : group,
                                         early_update.get());
-  RankStatistics statistics(model, group, micro_batches_of_ranks(config.train(), group));
+  RankStatistics statistics(model, group, micro_batches_of(shares_of_ranks(config, group)));
   if (group != nullptr && config.parallel().sync_batch_norm())
     convert_sync_batchnorm(model, *group);
   if (group != nullptr &&
@@ -174,9 +172,22 @@ Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
   Settings settings;
   settings.batch_size = config.train().batch_size();
   settings.steps = config.train().steps();
-  settings.share = share_of_rank(config, group);
-  settings.idle_passes = std::ranges::max(micro_batches_of_ranks(config.train(), group)) -
-                         settings.share.micro_batches;
+  const std::vector<StepShare> shares = shares_of_ranks(config, group);
+  if (group != nullptr && config.parallel().sync_batch_norm()) {
+    require_equal_shares(micro_batches_of(shares));
+  }
+  settings.take_shares(shares, group == nullptr ? 0 : group->rank());
+  if (group != nullptr && config.reproducibility() == config::BITWISE &&
+      group->size() <= config.train().leaves()) {
+    settings.deal = dist::LeafDeal::even(config.train().leaves(), group->size());
+    LS_CHECK(config.parallel().balance() != config::ParallelConfig::SPEED ||
+                 settings.deal.leaves() > settings.deal.ranks(),
+             ConfigError,
+             "[train] parallel.balance: SPEED moves leaves between ranks: expected more leaves "
+             "(train.leaves) than the {} ranks, got {}. Set train.leaves higher, or choose EVEN.",
+             settings.deal.ranks(), settings.deal.leaves());
+  }
+  if (config.reproducibility() == config::BITWISE) settings.exact_rows.emplace();
   settings.device = task.model().device();
   settings.precision = precision_of(config);
   settings.overfit_one_batch = config.train().overfit_one_batch();
@@ -184,18 +195,23 @@ Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
   settings.schedule = build_schedule(config);
   settings.host_activations = offloaded_activations(config, task.model(), settings.device);
   settings.spikes = spike_rule_of(config);
+  settings.evaluates_averages = config.train().weight_average().evaluate();
+  settings.compiled = compile_blocks(config, task.model());
   settings.audit_every = group == nullptr ? 0 : config.audit().every_steps();
-  for (const int64_t count : micro_batches_of_ranks(config.train(), group)) {
-    const bool is_first = settings.micro_batches_of_ranks.empty();
-    const MicroBatches before =
-        is_first ? MicroBatches{0, 0} : settings.micro_batches_of_ranks.back();
-    settings.micro_batches_of_ranks.push_back({before.first + before.count, count});
-  }
   settings.outcome.updates_early = config.optimizer().optimizer_in_backward();
   if (settings.precision == Precision::kF16Mixed) {
     settings.outcome.smallest_loss_scale = smallest_loss_scale(config, task);
   }
   return settings;
+}
+
+void Trainer::Settings::take_shares(std::span<const StepShare> shares, int rank) {
+  share = shares[static_cast<size_t>(rank)];
+  idle_passes = std::ranges::max(micro_batches_of(shares)) - share.micro_batches;
+  micro_batches_of_ranks.clear();
+  for (const StepShare& each : shares) {
+    micro_batches_of_ranks.push_back({each.first_micro_batch, each.micro_batches});
+  }
 }
 
 Trainer::Trainer(dist::ProcessGroup* group, Settings settings, std::unique_ptr<Task> task,
@@ -220,6 +236,20 @@ Trainer::Trainer(dist::ProcessGroup* group, Settings settings, std::unique_ptr<T
   } else {
     sync_ = std::move(reducer);
   }
+}
+
+void Trainer::deal_out(const dist::LeafDeal& deal) {
+  give_up_next();
+  sync_->deal_out(deal);
+  settings_.deal = deal;
+  const int64_t size = settings_.share.micro_batch_size;
+  std::vector<StepShare> shares;
+  for (int rank = 0; rank < deal.ranks(); ++rank) {
+    shares.push_back(share_of_deal(deal, rank, settings_.batch_size / size, size));
+  }
+  settings_.take_shares(shares, group_ == nullptr ? 0 : group_->rank());
+  statistics_.set_micro_batches(micro_batches_of(shares));
+  task_->train_on(settings_.share.first_sample, settings_.share.end_sample());
 }
 
 StepResult Trainer::step(bool another) {
@@ -282,10 +312,11 @@ Trainer::StepInFlight Trainer::forward_and_backward() {
 void Trainer::forward_and_backward(StepInFlight& step, bool ahead) {
   if (early_update_) announce_update();
   const StepShare& share = settings_.share;
+  open_ = OpenStep{.random_state = default_generator().state(), .has_changed = changes_early()};
   step.result.tokens = samples_per_batch() * task_->tokens_per_sample();
   step.result.step = position_.step;
   step.batch = settings_.overfit_one_batch ? 0 : position_.batch;
-  step.random_state = default_generator().state();
+  step.random_state = open_->random_state;
   step.audit = due_audit();
   if (ahead || step.audit) {
     for (const nn::NamedParameter& each : task_->model().named_buffers()) {
@@ -320,6 +351,7 @@ void Trainer::forward_and_backward(StepInFlight& step, bool ahead) {
   }
   sync_->finish();
   if (early_update_) early_update_->finish(gradients());
+  if (has_statistics()) open_->has_changed = true;
   statistics_.apply();
 }
 
@@ -421,6 +453,7 @@ void Trainer::announce_update() {
 void Trainer::update(StepInFlight& step, const Sums& sums) {
   const NoGradGuard no_grad;
   const Range range("optimizer");
+  open_->has_changed = true;
   announce_update();
   step.result.learning_rate = learning_rate();
   const double limit = settings_.clip_grad_norm;
@@ -452,6 +485,7 @@ void Trainer::close(StepInFlight& step, const Sums& sums) {
   updates_.reset();
   ++position_.step;
   ++position_.batch;
+  open_.reset();
 }
 
 void Trainer::read(StepInFlight& step) {
@@ -494,6 +528,7 @@ void Trainer::give_up_next() {
   if (!begun_) return;
   undo(*begun_);
   begun_.reset();
+  open_.reset();
 }
 
 void Trainer::undo(const StepInFlight& step) {
@@ -504,33 +539,6 @@ void Trainer::undo(const StepInFlight& step) {
     buffers[i].tensor.copy_(step.running_statistics[i]);
   }
   default_generator().set_state(step.random_state);
-}
-
-// --- besides steps -------------------------------------------------------------------------------
-
-std::optional<Evaluation> Trainer::evaluate(int64_t max_batches) {
-  give_up_next();
-  const SharedWeights shared(local_.get());
-  const AutocastGuard region = autocast_region(settings_.precision, settings_.device.type);
-  const std::optional<Evaluation> result = task_->evaluate(
-      {.max_batches = max_batches, .stop = stop_, .group = group_, .in_step = sharded_ != nullptr});
-  if (sharded_ != nullptr) sharded_->end_forwards();
-  return result;
-}
-
-std::string Trainer::sample_text(int64_t bytes, uint64_t seed, const StopRequest& stop) {
-  give_up_next();
-  const SharedWeights shared(local_.get());
-  if (sharded_ == nullptr) return task_->sample_text(bytes, seed, stop);
-  sharded_->gather_casts(false);  // tokens are computed without autocast
-  const std::string text = task_->sample_text(bytes, seed, [&] {
-    // Every rank runs as many forwards as the others.
-    const Tensor stops = full({1}, group_->rank() == 0 && stop && stop() ? 1 : 0, DType::kI64);
-    group_->broadcast(stops, 0).wait();
-    return stops.item<int64_t>() != 0;
-  });
-  sharded_->gather_casts(true);
-  return text;
 }
 
 }  // namespace lockstep::train

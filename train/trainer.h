@@ -5,13 +5,17 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/device/exact_rows.h"
 #include "core/tensor/generator.h"
+#include "dist/collectives/leaf_deal.h"
 #include "dist/ddp/reducer.h"
 #include "dist/fsdp/sharded_model.h"
+#include "train/compiled_blocks.h"
 #include "train/local_steps.h"
 #include "train/loss_spike.h"
 #include "train/offloaded_activations.h"
@@ -129,12 +133,27 @@ class Trainer {
   /// themselves.
   void give_up_next();
   int64_t steps_done() const { return position_.step; }
+  /// After `step`, `evaluate` or `sample_text` has thrown: whether this rank alone still has all
+  /// state as `steps_done()` steps left it, to be saved. Not where the state is spread over the
+  /// ranks, or where the step that threw has changed weights or running statistics; on asynchronous
+  /// devices that is not known. Takes back what else it has changed, so that nothing but saving may
+  /// follow.
+  bool keeps_steps_done();
+  /// Whether there are averages of the weights (train.weight_average), which takes a step.
+  bool has_averages() const { return optimizer_->keeps_averages() && optimizer_->steps() > 0; }
   /// From the next step on `watch`, which may be null and must outlive the trainer or be replaced,
   /// sees the operators of this rank's steps, with the bits that a planted fault left.
   void set_watch(StepWatch* watch) {
     give_up_next();
     watch_ = watch;
   }
+  /// Which leaves of a step each rank computes; empty without a group, and outside of BITWISE. An
+  /// even deal after `create`.
+  const dist::LeafDeal& deal() const { return settings_.deal; }
+  /// From the next step on ranks compute the leaves that `deal` gives them. On all ranks alike; of
+  /// a sharded model only with SHARD_OPTIMIZER and parallel.balance SPEED. Changes no bit. Throws
+  /// DistError for a deal of other leaves or ranks, and outside of BITWISE.
+  void deal_out(const dist::LeafDeal& deal);
   /// Number of samples in a batch, over all ranks.
   int64_t samples_per_batch() const { return settings_.batch_size; }
   /// Asked in every step and evaluation; the results of all ranks say whether one of them was asked
@@ -199,6 +218,8 @@ class Trainer {
   /// How communication went in the last finite steps; empty for a rank alone, and on devices with
   /// streams, whose times are not known.
   const RecentOverlap& overlap() const { return overlap_; }
+  /// What runs the model's blocks as compiled functions; null unless compile.enabled.
+  const CompiledBlocks* compiled_blocks() const { return settings_.compiled.get(); }
   /// Where the model is.
   Device device() const { return settings_.device; }
   Position position() const { return position_; }
@@ -230,6 +251,7 @@ class Trainer {
   /// What steps read of the config.
   struct Settings {
     int64_t batch_size = 0;  ///< samples, of all ranks
+    dist::LeafDeal deal;     ///< with a group and BITWISE
     StepShare share;
     /// How many micro-batches less this rank does in a step than the one that does most.
     int64_t idle_passes = 0;
@@ -244,6 +266,12 @@ class Trainer {
     int64_t steps = 0;        ///< of the run
     std::vector<MicroBatches> micro_batches_of_ranks;
     std::optional<HostActivations> host_activations;
+    bool evaluates_averages = false;           ///< where the optimizer keeps any
+    std::optional<ExactRows> exact_rows;       ///< with BITWISE
+    std::shared_ptr<CompiledBlocks> compiled;  ///< null unless compile.enabled
+
+    /// Takes rank `rank`'s of the shares of all ranks.
+    void take_shares(std::span<const StepShare> shares, int rank);
   };
   static Settings settings_of(const config::RunConfig& config, const dist::ProcessGroup* group,
                               Task& task);
@@ -266,6 +294,11 @@ class Trainer {
     std::unique_ptr<GradientHashes> audited_gradients;
     Tensor audited_loss;
   };
+  /// A step that has begun and not been closed.
+  struct OpenStep {
+    RandomKey random_state;    ///< before it
+    bool has_changed = false;  ///< whether weights, their optimizer or running statistics may have
+  };
   /// What a step comes to over all ranks; on the device.
   struct Sums {
     double mean = 1;           ///< one by the number of targets: makes a mean of a sum
@@ -284,6 +317,8 @@ class Trainer {
 
   /// While alive, the fault's and the caller's watches see this thread's operators.
   class Watching;
+  /// While alive, the model computes with the averages of its weights, where evaluations are to.
+  class AveragedWeights;
   void begin_part(std::optional<int64_t> micro_batch, int64_t step);
   /// The next step with its forward and backward passes queued, begun ahead or now.
   StepInFlight forward_and_backward();
@@ -312,6 +347,9 @@ class Trainer {
   void update(StepInFlight& step, const Sums& sums);
   /// Queues the copy of what there is to tell, and moves on to the next step's position.
   void close(StepInFlight& step, const Sums& sums);
+  bool has_statistics() const { return !task_->model().named_buffers().empty(); }
+  /// Whether a step changes state before its update.
+  bool changes_early() const;
   /// Whether the next step may begin while this one's numbers are waited for.
   bool can_begin_ahead() const;
   void begin_ahead();
@@ -344,9 +382,9 @@ class Trainer {
   std::string find_non_finite(const StepInFlight& step);
   /// Says so of a step that updated parameters as their gradients came. All ranks get the same
   /// text.
+  std::string find_non_finite_sums();
   /// The samples of a batch with the largest losses, the same text on all ranks. Collective.
   std::string samples_of_spike(int64_t batch);
-  std::string find_non_finite_sums();
 
   dist::ProcessGroup* group_;
   Settings settings_;
@@ -366,6 +404,7 @@ class Trainer {
   RecentOverlap overlap_;
   int64_t sent_by_last_step_ = -1;     ///< bytes, when the last step had ended; -1: not known
   std::optional<StepInFlight> begun_;  ///< the next step, where it is
+  std::optional<OpenStep> open_;
   std::function<void()> before_update_;
   std::unique_ptr<StepWatch> fault_;  ///< where the config plants one
   StepWatch* watch_ = nullptr;

@@ -74,7 +74,10 @@ std::string Trainer::find_non_finite(const StepInFlight& step) {
   // Each rank stops at what it finds, so that its forwards cannot gather.
   if (sharded_ != nullptr) sharded_->summon_full_parameters();
   try {
-    const std::vector<Tensor> parameters = task_->model().parameters();
+    std::vector<Tensor> parameters;
+    for (const dist::NamedTensor& each : trained_parameters(task_->model())) {
+      parameters.push_back(each.tensor);
+    }
     const nn::StatisticsLog running_statistics_stay(task_->model());
     search.look_at_parameters();
     for (int64_t i = 0; i < settings_.share.micro_batches && !search.found(); ++i) {

@@ -1,9 +1,11 @@
-// The part of Trainer that gathers, collects and distributes state that is spread over the ranks.
+// The part of Trainer that says what state a rank has, and gathers, collects and distributes what
+// is spread over the ranks.
 
 #include <unordered_map>
 #include <unordered_set>
 
 #include "autograd/grad_mode.h"
+#include "core/device/device_runtime.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/view.h"
@@ -12,6 +14,20 @@
 #include "train/trainer.h"
 
 namespace lockstep::train {
+
+bool Trainer::changes_early() const {
+  // A rank alone moves running statistics in its forward passes.
+  return early_update_ != nullptr || (group_ == nullptr && has_statistics());
+}
+
+bool Trainer::keeps_steps_done() {
+  if (is_asynchronous(device().type) || spreads_state()) return false;
+  if (!open_) return true;
+  if (open_->has_changed) return false;
+  default_generator().set_state(open_->random_state);
+  open_.reset();
+  return true;
+}
 
 void Trainer::gather_weights() {
   give_up_next();

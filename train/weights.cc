@@ -8,8 +8,11 @@
 #include "core/base/parse_json.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
+#include "nn/adapters/lora.h"
 #include "nn/models/hugging_face.h"
+#include "train/weights/adapter_files.h"
 #include "train/weights/file_digests.h"
+#include "train/weights/multiplier_files.h"
 #include "train/weights/read_errors.h"
 #include "train/weights/tensor_file.h"
 #include "train/weights/tensor_ranges.h"
@@ -41,6 +44,7 @@ void load(nn::Module& model, const WeightFiles& files, const std::filesystem::pa
         return std::ranges::equal(a.tensor.bytes, b.tensor.bytes);
       });
   for (size_t i = 0; i < stored.size(); ++i) {
+    if (records[i] == nullptr) continue;  // an adapter
     const TensorRecord& record = *records[i];
     const Tensor tensor = empty_tensor(record.shape, record.dtype);
     std::ranges::copy(record.bytes, static_cast<std::byte*>(tensor.data()));
@@ -74,6 +78,17 @@ nn::WeightsSize size_of_weights(const WeightFiles& files) {
   return size;
 }
 
+/// Changes weights that were read from `path` into ones for the multipliers of `model`.
+void convert_multipliers(nn::Module& model, const std::filesystem::path& path) {
+  auto* const language = dynamic_cast<nn::LanguageModel*>(&model);
+  if (language == nullptr) return;
+  const nn::Mup own = language->mup();
+  const nn::Mup from = multipliers_of(path);
+  if (from.computes_as(own)) return;
+  language->use_multipliers(from);
+  nn::change_multipliers(*language, own);
+}
+
 /// Makes the model that config.json describes. Its errors name the file, of which nn knows the text
 /// alone.
 std::unique_ptr<nn::LanguageModel> model_of(const std::filesystem::path& path,
@@ -101,21 +116,26 @@ void load_weights(nn::Module& model, const std::filesystem::path& path) {
   } else {
     load(model, WeightFiles(path), path);
   }
+  convert_multipliers(model, path);
 }
 
 std::unique_ptr<nn::LanguageModel> load_model(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
-  const std::string config = read_text(path);
+  const auto [config, mup] = unmarked(read_text(path));
   check_file(path);
   std::unique_ptr<nn::LanguageModel> model;
   if (const std::optional<ShardIndex> shards = shards_in(folder)) {
     model = model_of(path, config, size_of_weights(*shards));
+    add_described_adapters(*model, folder);
     load_shards(*model, folder);
   } else {
     const WeightFiles files(folder);
     model = model_of(path, config, size_of_weights(files));
+    add_described_adapters(*model, folder);
     load(*model, files, folder);
   }
+  nn::merge_lora(*model);
+  if (!mup.is_plain()) model->use_multipliers(mup);
   model->eval();
   return model;
 }

@@ -72,7 +72,7 @@ StepSamples samples_of_step(const RunDirectory& run, int64_t step) {
   }
   LS_CHECK(!samples.origins.empty(), DataError,
            "[data] the samples of {} come from no file: expected data.text, data.shards, "
-           "data.mixture or data.table in its config.",
+           "data.mixture, data.examples or data.table in its config.",
            run.path().string());
   return samples;
 }

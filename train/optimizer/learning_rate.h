@@ -6,16 +6,18 @@ namespace lockstep::train {
 
 /// How the learning rate moves. Steps count from 0.
 struct LearningRateSchedule {
-  enum class Kind : uint8_t { kCosine, kConstant, kLinear, kWsd };
+  enum class Kind : uint8_t { kCosine, kConstant, kLinear, kWsd, kInverseSqrt };
   Kind kind = Kind::kCosine;
-  double peak = 3e-4;          ///< rate after warm-up
-  int64_t warmup_steps = 0;    ///< rises linearly from peak / warmup_steps to peak
-  int64_t decay_steps = 0;     ///< step at which all but kConstant reach their minimum
-  int64_t cooldown_steps = 0;  ///< of kWsd: steps before decay_steps over which it falls
+  double peak = 3e-4;        ///< rate after warm-up
+  int64_t warmup_steps = 0;  ///< rises linearly from peak / warmup_steps to peak
+  int64_t decay_steps = 0;   ///< step at which all but kConstant reach their minimum
+  /// Of kWsd and kInverseSqrt: steps before decay_steps over which they fall to the minimum.
+  int64_t cooldown_steps = 0;
   double minimum_ratio = 0.1;  ///< minimum as a fraction of peak
 
-  /// Learning rate of step `step`. After decay_steps it stays at the minimum. kWsd is constant and
-  /// then falls as 1 - sqrt(share done) (Hägele et al. 2024).
+  /// Learning rate of step `step`. After decay_steps it stays at the minimum. kWsd is constant,
+  /// kInverseSqrt is peak * sqrt(w / (step + 1)) with w = max(warmup_steps, 1) (Vaswani et al.
+  /// 2017) and at least the minimum; both then fall as 1 - sqrt(share done) (Hägele et al. 2024).
   double learning_rate(int64_t step) const;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "autograd/autocast.h"
@@ -79,12 +78,6 @@ Muon::Muon(const std::vector<nn::NamedParameter>& parameters,
   }
 }
 
-void Muon::update(const Update& update) {
-  std::vector<uint32_t> all(places_.size());
-  std::iota(all.begin(), all.end(), 0);
-  this->update(all, update);
-}
-
 void Muon::update(std::span<const uint32_t> parameters, const Update& update) {
   update_others(parameters, update);
   for (const uint32_t each : parameters) {
@@ -104,8 +97,8 @@ void Muon::update_matrix(const Matrix& matrix, const Tensor& gradient, const Upd
   const Tensor step = orthogonalized(as_matrix(direction), options_.iterations, options_.products);
   const Tensor cast = kept_cast(matrix.weight);
   _fused_sgd_(List{as_matrix(matrix.weight)}, List{step * scale_of(step)}, {},
-              update.learning_rate * options_.learning_rate_ratio, 0, false, options_.weight_decay,
-              1, {}, {}, update.known_there.found_inf,
+              update.learning_rate * options_.learning_rate_ratio, 0, false,
+              update.decay_or(options_.weight_decay), 1, {}, {}, update.known_there.found_inf,
               cast.defined() ? List{as_matrix(cast)} : List());
   if (cast.defined()) renew_kept_cast(matrix.weight);
 }
@@ -120,11 +113,13 @@ void Muon::update_others(std::span<const uint32_t> parameters, const Update& upd
     gradients[i] = update.gradients[each];
   }
   if (numbers.empty()) return;
-  others_.update(numbers, {gradients, update.learning_rate, update.grad_scale, update.known_there},
-                 step_count());
+  others_.update(
+      numbers,
+      {gradients, update.learning_rate, update.grad_scale, update.known_there, update.weight_decay},
+      step_count());
 }
 
-std::vector<nn::StoredParameter> Muon::state() const {
+std::vector<nn::StoredParameter> Muon::rule_state() const {
   std::vector<nn::StoredParameter> state;
   for (const Matrix& each : matrices_) {
     state.push_back({"momentum_buffer." + each.name, each.buffer});

@@ -40,19 +40,18 @@ class Muon final : public Optimizer {
   Muon(const std::vector<nn::NamedParameter>& parameters,
        const std::function<bool(std::string_view)>& is_matrix, MuonOptions options);
   const char* kind() const override { return "muon"; }
-  std::vector<std::string> state_names() const override {
+
+ private:
+  std::vector<std::string> rule_state_names() const override {
     return {"momentum_buffer", "exp_avg", "exp_avg_sq"};
   }
   /// momentum_buffer of every matrix, exp_avg and exp_avg_sq of the other parameters.
-  std::vector<nn::StoredParameter> state() const override;
-
- private:
+  std::vector<nn::StoredParameter> rule_state() const override;
   struct Matrix {
     std::string name;
     Tensor weight;
     Tensor buffer;
   };
-  void update(const Update& update) override;
   void update(std::span<const uint32_t> parameters, const Update& update) override;
   void update_matrix(const Matrix& matrix, const Tensor& gradient, const Update& update);
   void update_others(std::span<const uint32_t> parameters, const Update& update);

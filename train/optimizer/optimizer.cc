@@ -1,10 +1,13 @@
 #include "train/optimizer/optimizer.h"
 
 #include <numeric>
+#include <utility>
 
 #include "autograd/grad_mode.h"
+#include "core/base/check.h"
 #include "core/base/phase.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/forms/pointwise.h"
 #include "core/ops/optimizer/optimizer.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/pointwise/pointwise_logic.h"
@@ -49,12 +52,6 @@ std::vector<T> chosen(const std::vector<T>& list, std::span<const uint32_t> numb
   return result;
 }
 
-std::vector<uint32_t> all_of(const std::vector<Tensor>& parameters) {
-  std::vector<uint32_t> numbers(parameters.size());
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
-}
-
 void append(std::vector<nn::StoredParameter>& state, const std::string& prefix,
             const std::vector<std::string>& names, const std::vector<Tensor>& tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) state.push_back({prefix + names[i], tensors[i]});
@@ -63,15 +60,19 @@ void append(std::vector<nn::StoredParameter>& state, const std::string& prefix,
 }  // namespace
 
 Optimizer::Optimizer(const std::vector<nn::NamedParameter>& parameters)
-    : step_count_(
-          zeros({}, {DType::kF64, parameters.empty() ? kCPU : parameters[0].tensor.device()})) {}
+    : all_(parameters.size()),
+      step_count_(
+          zeros({}, {DType::kF64, parameters.empty() ? kCPU : parameters[0].tensor.device()})) {
+  std::iota(all_.begin(), all_.end(), 0);
+}
 
 void Optimizer::step(const std::vector<Tensor>& gradients, double learning_rate, double grad_scale,
                      const DeviceScalars& known_there) {
   const PhaseGuard phase(Phase::kOptimizer);
   const NoGradGuard no_grad;
   count_step(known_there.found_inf);
-  update({gradients, learning_rate, grad_scale, known_there});
+  update_groups(all_, {gradients, learning_rate, grad_scale, known_there});
+  if (keeps_averages()) move_averages(all_, known_there.found_inf);
 }
 
 void Optimizer::step_part(std::span<const uint32_t> parameters,
@@ -79,7 +80,25 @@ void Optimizer::step_part(std::span<const uint32_t> parameters,
                           double grad_scale) {
   const PhaseGuard phase(Phase::kOptimizer);
   const NoGradGuard no_grad;
-  update(parameters, {gradients, learning_rate, grad_scale, {}});
+  update_groups(parameters, {gradients, learning_rate, grad_scale, {}});
+  if (keeps_averages()) move_averages(parameters, {});
+}
+
+void Optimizer::choose_groups(std::vector<Group> groups, std::vector<size_t> group_of) {
+  LS_ASSERT(group_of.size() == all_.size());
+  groups_ = std::move(groups);
+  group_of_ = std::move(group_of);
+}
+
+void Optimizer::update_groups(std::span<const uint32_t> parameters, const Update& update) {
+  if (groups_.empty()) return this->update(parameters, update);
+  std::vector<std::vector<uint32_t>> members(groups_.size());
+  for (const uint32_t each : parameters) members[group_of_[each]].push_back(each);
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    if (members[i].empty()) continue;
+    this->update(members[i], {update.gradients, update.learning_rate * groups_[i].rate_factor,
+                              update.grad_scale, update.known_there, groups_[i].weight_decay});
+  }
 }
 
 void Optimizer::count_step(const Tensor& found_inf) {
@@ -89,6 +108,46 @@ void Optimizer::count_step(const Tensor& found_inf) {
   } else {
     add_(step_count_, 1);
   }
+}
+
+void Optimizer::keep_averages(const std::vector<nn::NamedParameter>& parameters, double decay) {
+  average_decay_ = decay;
+  for (const nn::NamedParameter& each : parameters) {
+    averages_.push_back(
+        {each.name, each.tensor, zeros(each.tensor.sizes(), each.tensor.options())});
+  }
+}
+
+void Optimizer::move_averages(std::span<const uint32_t> parameters, const Tensor& found_inf) {
+  // The device counts the steps, and knows alone whether this one is skipped.
+  const Tensor is_first = to(le(step_count_, 1), DType::kF64);
+  Tensor share = is_first * average_decay_ + (1 - average_decay_);
+  if (found_inf.defined()) share = share * to(eq(found_inf, 0), DType::kF64);
+  share = share.to(DType::kF32);
+  for (const uint32_t each : parameters) {
+    lerp_(averages_[each].value, averages_[each].parameter, share);
+  }
+}
+
+void Optimizer::exchange_averages() {
+  const NoGradGuard no_grad;
+  for (const Average& each : averages_) {
+    const Tensor parameter = each.parameter.clone();
+    each.parameter.copy_(each.value);
+    each.value.copy_(parameter);
+  }
+}
+
+std::vector<std::string> Optimizer::state_names() const {
+  std::vector<std::string> names = rule_state_names();
+  if (keeps_averages()) names.emplace_back("average");
+  return names;
+}
+
+std::vector<nn::StoredParameter> Optimizer::state() const {
+  std::vector<nn::StoredParameter> state = rule_state();
+  for (const Average& each : averages_) state.push_back({"average." + each.name, each.value});
+  return state;
 }
 
 int64_t Optimizer::steps() const { return static_cast<int64_t>(read_number(step_count_)); }
@@ -103,18 +162,15 @@ AdamWRule::AdamWRule(const std::vector<nn::NamedParameter>& parameters, AdamWOpt
       squares_(zeros_for(parameters_)),
       decayed_(decay_flags(parameters_)) {}
 
-void AdamWRule::update(const Optimizer::Update& update, const Tensor& step_count) const {
-  this->update(all_of(parameters_), update, step_count);
-}
-
 void AdamWRule::update(std::span<const uint32_t> parameters, const Optimizer::Update& update,
                        const Tensor& step_count) const {
   for (const UpdateGroup& group : groups_by_cast(parameters_, parameters)) {
     const auto of = [&](const auto& list) { return chosen(list, group.numbers); };
     _fused_adamw_(of(parameters_), of(update.gradients), of(means_), of(squares_),
-                  update.learning_rate, options_.beta1, options_.beta2, options_.weight_decay,
-                  options_.epsilon, step_count, update.grad_scale, of(decayed_),
-                  update.known_there.grad_factor, update.known_there.found_inf, group.casts);
+                  update.learning_rate, options_.beta1, options_.beta2,
+                  update.decay_or(options_.weight_decay), options_.epsilon, step_count,
+                  update.grad_scale, of(decayed_), update.known_there.grad_factor,
+                  update.known_there.found_inf, group.casts);
     renew_casts(parameters_, group);
   }
 }
@@ -134,27 +190,50 @@ Sgd::Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options)
       buffers_(options.momentum > 0 ? zeros_for(parameters_) : std::vector<Tensor>()),
       decayed_(decay_flags(parameters_)) {}
 
-void Sgd::update(const Update& update) { this->update(all_of(parameters_), update); }
-
 void Sgd::update(std::span<const uint32_t> parameters, const Update& update) {
   for (const UpdateGroup& group : groups_by_cast(parameters_, parameters)) {
     const auto of = [&](const auto& list) { return chosen(list, group.numbers); };
     _fused_sgd_(of(parameters_), of(update.gradients), buffers_.empty() ? buffers_ : of(buffers_),
-                update.learning_rate, options_.momentum, options_.nesterov, options_.weight_decay,
-                update.grad_scale, of(decayed_), update.known_there.grad_factor,
-                update.known_there.found_inf, group.casts);
+                update.learning_rate, options_.momentum, options_.nesterov,
+                update.decay_or(options_.weight_decay), update.grad_scale, of(decayed_),
+                update.known_there.grad_factor, update.known_there.found_inf, group.casts);
     renew_casts(parameters_, group);
   }
 }
 
-std::vector<std::string> Sgd::state_names() const {
+std::vector<std::string> Sgd::rule_state_names() const {
   if (options_.momentum > 0) return {"momentum_buffer"};
   return {};
 }
 
-std::vector<nn::StoredParameter> Sgd::state() const {
+std::vector<nn::StoredParameter> Sgd::rule_state() const {
   std::vector<nn::StoredParameter> state;
   append(state, "momentum_buffer.", names_, buffers_);
+  return state;
+}
+
+Lion::Lion(const std::vector<nn::NamedParameter>& parameters, LionOptions options)
+    : Optimizer(parameters),
+      options_(options),
+      names_(names_of(parameters)),
+      parameters_(tensors_of(parameters)),
+      means_(zeros_for(parameters_)),
+      decayed_(decay_flags(parameters_)) {}
+
+void Lion::update(std::span<const uint32_t> parameters, const Update& update) {
+  for (const UpdateGroup& group : groups_by_cast(parameters_, parameters)) {
+    const auto of = [&](const auto& list) { return chosen(list, group.numbers); };
+    _fused_lion_(of(parameters_), of(update.gradients), of(means_), update.learning_rate,
+                 options_.beta1, options_.beta2, update.decay_or(options_.weight_decay),
+                 update.grad_scale, of(decayed_), update.known_there.grad_factor,
+                 update.known_there.found_inf, group.casts);
+    renew_casts(parameters_, group);
+  }
+}
+
+std::vector<nn::StoredParameter> Lion::rule_state() const {
+  std::vector<nn::StoredParameter> state;
+  append(state, "exp_avg.", names_, means_);
   return state;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,14 +36,31 @@ class Optimizer {
   void step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
                  double learning_rate, double grad_scale);
 
-  /// Name of the update rule in configs: "adamw", "sgd", "muon".
+  /// How some of the parameters are updated.
+  struct Group {
+    double rate_factor = 1;                   ///< of the learning rate
+    std::optional<double> weight_decay = {};  ///< instead of the update rule's
+  };
+  /// From now on parameter i is updated as `groups[group_of[i]]` says. Changes no state.
+  void choose_groups(std::vector<Group> groups, std::vector<size_t> group_of);
+
+  /// Name of the update rule in configs: "adamw", "sgd", "muon", "lion", "adafactor".
   virtual const char* kind() const = 0;
   /// Names of the tensors that are kept for parameters: "exp_avg", ... One that works element by
   /// element keeps each of them for every parameter.
-  virtual std::vector<std::string> state_names() const = 0;
+  std::vector<std::string> state_names() const;
   /// The state kept between steps, besides their number; names are like "exp_avg.h.0.ln_1.bias".
   /// Copying these tensors and the number of steps into another optimizer resumes from here.
-  virtual std::vector<nn::StoredParameter> state() const = 0;
+  std::vector<nn::StoredParameter> state() const;
+
+  /// From now on keeps an exponential moving average of each of `parameters`, those of the
+  /// constructor, in "average.NAME" of the state: average = decay * average + (1 - decay) *
+  /// parameter after each step that is not skipped, and the parameter after the first. Call once,
+  /// before the first step.
+  void keep_averages(const std::vector<nn::NamedParameter>& parameters, double decay);
+  bool keeps_averages() const { return !averages_.empty(); }
+  /// Swaps the values of the parameters and of their averages.
+  void exchange_averages();
   /// Steps taken so far, without skipped ones: f64, 0-d, on the parameters' device.
   const Tensor& step_count() const { return step_count_; }
   /// Value of step_count(). Waits for the work queued on the device.
@@ -55,6 +73,9 @@ class Optimizer {
     double learning_rate;
     double grad_scale;
     DeviceScalars known_there;
+    std::optional<double> weight_decay = {};  ///< instead of the rule's own
+
+    double decay_or(double own) const { return weight_decay.value_or(own); }
   };
 
  protected:
@@ -62,12 +83,26 @@ class Optimizer {
   explicit Optimizer(const std::vector<nn::NamedParameter>& parameters);
 
  private:
-  virtual void update(const Update& update) = 0;
-  /// Updates the parameters with these indices only.
+  /// Updates the parameters with these indices; the gradients of others may be undefined.
   virtual void update(std::span<const uint32_t> parameters, const Update& update) = 0;
+  /// state_names() and state() of the update rule.
+  virtual std::vector<std::string> rule_state_names() const = 0;
+  virtual std::vector<nn::StoredParameter> rule_state() const = 0;
+  void update_groups(std::span<const uint32_t> parameters, const Update& update);
   void count_step(const Tensor& found_inf);
+  void move_averages(std::span<const uint32_t> parameters, const Tensor& found_inf);
 
+  std::vector<uint32_t> all_;  ///< indices of the parameters
+  std::vector<Group> groups_;  ///< empty: all parameters are updated alike
+  std::vector<size_t> group_of_;
   Tensor step_count_;
+  struct Average {
+    std::string name;
+    Tensor parameter;
+    Tensor value;
+  };
+  std::vector<Average> averages_;
+  double average_decay_ = 0;
 };
 
 struct AdamWOptions {
@@ -83,8 +118,6 @@ class AdamWRule {
   AdamWRule(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options);
 
   size_t size() const { return names_.size(); }
-  /// Updates all parameters by `update.gradients`, one for each.
-  void update(const Optimizer::Update& update, const Tensor& step_count) const;
   /// Updates the parameters with these indices; the gradients of others may be undefined.
   void update(std::span<const uint32_t> parameters, const Optimizer::Update& update,
               const Tensor& step_count) const;
@@ -106,12 +139,11 @@ class AdamW final : public Optimizer {
   AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options)
       : Optimizer(parameters), rule_(parameters, options) {}
   const char* kind() const override { return "adamw"; }
-  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
-  /// exp_avg and exp_avg_sq of every parameter.
-  std::vector<nn::StoredParameter> state() const override { return rule_.state(); }
 
  private:
-  void update(const Update& update) override { rule_.update(update, step_count()); }
+  std::vector<std::string> rule_state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
+  /// exp_avg and exp_avg_sq of every parameter.
+  std::vector<nn::StoredParameter> rule_state() const override { return rule_.state(); }
   void update(std::span<const uint32_t> parameters, const Update& update) override {
     rule_.update(parameters, update, step_count());
   }
@@ -130,18 +162,42 @@ class Sgd final : public Optimizer {
  public:
   Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options);
   const char* kind() const override { return "sgd"; }
-  std::vector<std::string> state_names() const override;
-  /// momentum_buffer of every parameter; empty without momentum.
-  std::vector<nn::StoredParameter> state() const override;
 
  private:
-  void update(const Update& update) override;
+  std::vector<std::string> rule_state_names() const override;
+  /// momentum_buffer of every parameter; empty without momentum.
+  std::vector<nn::StoredParameter> rule_state() const override;
   void update(std::span<const uint32_t> parameters, const Update& update) override;
 
   SgdOptions options_;
   std::vector<std::string> names_;
   std::vector<Tensor> parameters_;
   std::vector<Tensor> buffers_;
+  std::vector<int64_t> decayed_;
+};
+
+struct LionOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0.1;
+};
+
+/// Lion (Chen et al. 2023).
+class Lion final : public Optimizer {
+ public:
+  Lion(const std::vector<nn::NamedParameter>& parameters, LionOptions options);
+  const char* kind() const override { return "lion"; }
+
+ private:
+  std::vector<std::string> rule_state_names() const override { return {"exp_avg"}; }
+  /// exp_avg of every parameter.
+  std::vector<nn::StoredParameter> rule_state() const override;
+  void update(std::span<const uint32_t> parameters, const Update& update) override;
+
+  LionOptions options_;
+  std::vector<std::string> names_;
+  std::vector<Tensor> parameters_;
+  std::vector<Tensor> means_;
   std::vector<int64_t> decayed_;
 };
 

@@ -34,12 +34,18 @@ JsonLine step_record(const StepReport& report) {
   if (report.sent_bytes >= 0) line.add("sent_bytes", report.sent_bytes);
   if (report.checkpoint_ms >= 0) line.add("checkpoint_ms", report.checkpoint_ms);
   if (report.mfu >= 0) line.add("mfu", report.mfu);
+  if (report.compiled_passes >= 0) line.add("compiled_passes", report.compiled_passes);
+  if (report.called_passes >= 0) line.add("called_passes", report.called_passes);
   if (report.loss_scale >= 0) line.add("loss_scale", report.loss_scale);
   if (report.skipped) line.add("skipped", true);
   if (!report.non_finite.empty()) line.add("non_finite", report.non_finite);
   if (!report.audit.empty()) line.add("audit", report.audit);
   if (!report.spike.empty()) line.add("spike", report.spike);
   if (report.ranks) add_to(line, *report.ranks);
+  if (!report.rank_leaves.empty()) {
+    const std::vector<double> leaves(report.rank_leaves.begin(), report.rank_leaves.end());
+    line.add("rank_leaves", std::span<const double>(leaves));
+  }
   return line;
 }
 

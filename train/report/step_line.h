@@ -33,6 +33,10 @@ struct StepReport {
   /// How long training stood still for checkpoints since the step before; negative if it did not,
   /// or if saves are not asynchronous.
   double checkpoint_ms = -1;
+  /// Forward passes of blocks since the step before that ran from a compiled program, and that were
+  /// called; negative unless compile.enabled.
+  int64_t compiled_passes = -1;
+  int64_t called_passes = -1;
   double loss_scale = -1;  ///< negative for runs without loss scaling
   bool skipped = false;    ///< the step updated nothing: its numbers are not finite, or a spike
   std::string non_finite;  ///< the reason, unless it was an overflow under the loss scale
@@ -40,6 +44,8 @@ struct StepReport {
   std::string spike;       ///< what a step that is a spike is compared with; else empty
   /// The ranks' times up to an earlier step, where they were exchanged since the step before.
   std::optional<RankComparison> ranks;
+  /// With parallel.balance SPEED, in the first step of a deal: the number of leaves of each rank.
+  std::vector<int64_t> rank_leaves;
 };
 
 /// Model FLOP utilisation: arithmetic the model needs per second over what the machine can do.
@@ -48,9 +54,10 @@ double model_flops_used(double flops_per_token, double tokens_per_s, double peak
 
 /// The step's line of metrics.jsonl: step, loss, grad_norm, lr, step_ms, data_wait_ms,
 /// tokens_per_s, memory_peak_bytes; exposed_comm_ms and sent_bytes with several ranks, mfu if the
-/// peak rate is known; checkpoint_ms after an asynchronous save; for skipped steps "skipped":true
-/// and, with the reason, "non_finite"; for spikes "spike"; for a step done again after an
-/// audit "audit"; the ranks' times where they are known (train/report/rank_times.h).
+/// peak rate is known; compiled_passes and called_passes with compile.enabled; checkpoint_ms after
+/// an asynchronous save; for skipped steps "skipped":true and, with the reason, "non_finite"; for
+/// spikes "spike"; for a step done again after an audit "audit"; the ranks' times where they are
+/// known (train/report/rank_times.h), and "rank_leaves" where leaves were dealt out anew.
 JsonLine step_record(const StepReport& report);
 
 /// How steps are written to the terminal or a log.

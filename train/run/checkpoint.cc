@@ -4,9 +4,12 @@
 
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"
+#include "nn/language_model.h"
 #include "train/local_steps.h"
 #include "train/report/machine.h"
 #include "train/weights.h"
+#include "train/weights/adapter_files.h"
+#include "train/weights/multiplier_files.h"
 
 namespace lockstep::train {
 
@@ -26,6 +29,16 @@ StateFiles files_of(const fs::path& path, const CheckpointManifest& manifest, bo
             took_local_steps ? manifest.shards->world : 0};
   }
   return {path / kWeights, has_state ? path / kOptimizer : fs::path()};
+}
+
+/// The optimizer's state belongs to the multipliers with which its gradients were computed.
+void check_multipliers(const nn::Module& model, const fs::path& path) {
+  const auto* const language = dynamic_cast<const nn::LanguageModel*>(&model);
+  LS_CHECK(language == nullptr || multipliers_of(path).computes_as(language->mup()),
+           CheckpointError,
+           "[checkpoint] {}: its model was scaled otherwise: expected the values of model.mup with "
+           "which it was trained. Set them as {} has them, or train in another directory.",
+           path.string(), (path / kConfig).string());
 }
 
 }  // namespace
@@ -53,6 +66,8 @@ CheckpointRecord record_of(Trainer& trainer, const std::string& config_text) {
 void describe_checkpoint(const CheckpointRecord& record, const fs::path& folder) {
   write_text(folder / kConfig, record.config_text);
   record.task->describe(folder);
+  write_adapter_config(record.task->model(), folder);
+  mark_multipliers(record.task->model(), folder);
 }
 
 fs::path write_checkpoint(const fs::path& folder, const CheckpointRecord& record,
@@ -87,6 +102,7 @@ void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& m
            "[checkpoint] {}: its optimizer is {}, the config's {}. Set optimizer.{} {{}} in the "
            "config, or train in another directory.",
            path.string(), manifest.optimizer, optimizer.kind(), manifest.optimizer);
+  check_multipliers(trainer.task().model(), path);
   const StateFiles files = files_of(path, manifest, !optimizer.state_names().empty());
   LS_CHECK(
       files.ranks == 0 || trainer.takes_local_steps(), CheckpointError,

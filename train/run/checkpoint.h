@@ -24,7 +24,7 @@ namespace lockstep::train {
 struct CheckpointRecord {
   CheckpointManifest manifest;  ///< without files
   std::string config_text;
-  const Task* task = nullptr;  ///< describes the model; must outlive the record
+  Task* task = nullptr;  ///< describes the model; must outlive the record
 
   int64_t step() const { return manifest.position.step; }
 };

@@ -165,9 +165,26 @@ std::vector<std::string> remove_old_checkpoints(const fs::path& folder,
     const bool milestone = retention.keep_every > 0 && entry->step % retention.keep_every == 0;
     const bool recent = newer < retention.keep_last;
     ++newer;
-    if (!milestone && !recent) remove(*entry);
+    if (!milestone && !recent && entry->step != retention.best) remove(*entry);
   }
   return problems;
+}
+
+void link_best(const fs::path& folder, int64_t step) {
+  const std::vector<CheckpointEntry> found = list_checkpoints(folder);
+  const auto best = std::find_if(found.rbegin(), found.rend(), [&](const CheckpointEntry& each) {
+    return each.complete && each.step == step;
+  });
+  if (best == found.rend()) return;
+  // Removed with what interrupted attempts leave.
+  const fs::path partial = folder / (std::string(kPartialPrefix) + "best");
+  std::error_code failed;
+  fs::remove(partial, failed);
+  if (!failed) fs::create_symlink(best->path.filename(), partial, failed);
+  if (!failed) fs::rename(partial, folder / "best", failed);
+  LS_CHECK(!failed, DataError, "[checkpoint] {} cannot be made a link to {}: {}.",
+           (folder / "best").string(), best->path.filename().string(), failed.message());
+  sync_folder(folder);
 }
 
 }  // namespace lockstep::train

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ class PartialCheckpoint {
 struct Retention {
   int64_t keep_last = 3;
   int64_t keep_every = 0;
+  std::optional<int64_t> best;  ///< a step whose checkpoint stays
 };
 
 /// Removes the checkpoints that `retention` does not keep, by the step in their manifests, and the
@@ -49,5 +51,9 @@ struct Retention {
 /// reason: training does not need it gone. Throws UnreadableError if the folder cannot be listed.
 std::vector<std::string> remove_old_checkpoints(const std::filesystem::path& folder,
                                                 const Retention& retention);
+
+/// Makes `folder`/best a link to the checkpoint of `step`, at once in the place of an earlier one.
+/// Without such a checkpoint does nothing. Throws DataError.
+void link_best(const std::filesystem::path& folder, int64_t step);
 
 }  // namespace lockstep::train

@@ -41,6 +41,20 @@ GradScalerState scaler_from(const Json& json) {
           .growth_tracker = integer<int64_t>(json.at("growth_tracker"))};
 }
 
+Json to_json(const HeldOutMemory& memory) {
+  return {{"lowest", memory.lowest},
+          {"lowest_step", memory.lowest_step},
+          {"reference", memory.reference},
+          {"since", memory.since}};
+}
+
+HeldOutMemory held_out_from(const Json& json) {
+  return {.lowest = json.at("lowest").get<double>(),
+          .lowest_step = integer<int64_t>(json.at("lowest_step")),
+          .reference = json.at("reference").get<double>(),
+          .since = integer<int64_t>(json.at("since"))};
+}
+
 Json to_json(const SpikeMemory& memory) {
   return {{"losses", memory.losses},
           {"grad_norms", memory.grad_norms},
@@ -69,6 +83,8 @@ CheckpointManifest manifest_from(const Json& json) {
   manifest.optimizer_steps = integer<int64_t>(json.at("optimizer").at("steps"));
   if (json.contains("grad_scaler")) manifest.grad_scaler = scaler_from(json["grad_scaler"]);
   if (json.contains("loss_spike")) manifest.loss_spike = spike_memory_from(json["loss_spike"]);
+  manifest.after_error = json.value("after_error", false);
+  if (json.contains("held_out")) manifest.held_out = held_out_from(json["held_out"]);
   const Json& random = json.at("random");
   manifest.random = {.seed = integer<uint64_t>(random.at("seed")),
                      .step = integer<uint64_t>(random.at("step")),
@@ -98,6 +114,8 @@ std::string format_manifest(const CheckpointManifest& manifest) {
   json["optimizer"] = {{"kind", manifest.optimizer}, {"steps", manifest.optimizer_steps}};
   if (manifest.grad_scaler) json["grad_scaler"] = to_json(*manifest.grad_scaler);
   if (manifest.loss_spike) json["loss_spike"] = to_json(*manifest.loss_spike);
+  if (manifest.held_out) json["held_out"] = to_json(*manifest.held_out);
+  if (manifest.after_error) json["after_error"] = true;
   json["random"] = {{"seed", manifest.random.seed},
                     {"step", manifest.random.step},
                     {"micro_batch", manifest.random.micro_batch},

@@ -9,6 +9,7 @@
 #include "core/base/content_hash.h"
 #include "core/device/arithmetic_facts.h"
 #include "core/tensor/generator.h"
+#include "train/run/held_out_watch.h"
 #include "train/trainer.h"
 #include "train/weights/file_digests.h"
 #include "train/weights/shard_index.h"
@@ -25,6 +26,8 @@ struct CheckpointManifest {
   int64_t optimizer_steps = 0;
   std::optional<GradScalerState> grad_scaler;  ///< set for runs with loss scaling
   std::optional<SpikeMemory> loss_spike;       ///< set for runs that look for spikes
+  std::optional<HeldOutMemory> held_out;       ///< set for runs that compare evaluations
+  bool after_error = false;                    ///< written because an error ended the run
   RandomKey random;                            ///< state of the default generator
   ContentHash data;                            ///< Task::data_fingerprint
   int64_t samples_per_batch = 0;

@@ -84,6 +84,7 @@ ExaminedCheckpoint classified(const fs::path& path, const Read& read) {
     entry.step = found.manifest->position.step;
     entry.state = CheckpointState::kWhole;
     entry.complete = true;
+    entry.after_error = found.manifest->after_error;
     if (found.manifest->shards) entry.ranks = found.manifest->shards->world;
     return found;
   } catch (const CheckpointError& error) {

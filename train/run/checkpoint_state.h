@@ -25,10 +25,11 @@ struct CheckpointEntry {
   int64_t step = 0;  ///< the manifest's, or the name's where no manifest can be read
   std::filesystem::path path;
   CheckpointState state = CheckpointState::kUnfinished;
-  bool complete = false;   ///< state is kWhole
-  int ranks = 1;           ///< that wrote it, if it is whole and in shards
-  bool is_folder = false;  ///< a folder itself, not a link to one
-  std::string problem;     ///< why it is not whole, naming the file; empty if it is
+  bool complete = false;     ///< state is kWhole
+  bool after_error = false;  ///< CheckpointManifest::after_error, if it is whole
+  int ranks = 1;             ///< that wrote it, if it is whole and in shards
+  bool is_folder = false;    ///< a folder itself, not a link to one
+  std::string problem;       ///< why it is not whole, naming the file; empty if it is
 };
 
 /// An entry all of whose bytes were read, with its manifest if it is whole.

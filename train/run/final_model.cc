@@ -7,10 +7,12 @@
 
 #include "core/base/check.h"
 #include "core/base/files/folders.h"
+#include "nn/adapters/lora.h"
 #include "train/run/checkpoint_state.h"
 #include "train/run/consolidate.h"
-#include "train/weights.h"
+#include "train/weights/adapter_files.h"
 #include "train/weights/file_digests.h"
+#include "train/weights/multiplier_files.h"
 #include "train/weights/read_errors.h"
 
 namespace lockstep::train {
@@ -116,8 +118,13 @@ void export_model(Task& task, const RunDirectory& directory, int64_t step,
   LS_CHECK(!failed, DataError, "[run directory] {} cannot be removed: {}.", manifest.string(),
            failed.message());
   FileDigests files;
+  const MergedWeights merged =
+      without_multipliers(task.model(), merged_weights(task.model(), values));
   files[directory.weights().filename().string()] =
-      save_weights(task.model(), directory.weights(), values);
+      save_tensors(directory.weights(), merged.stored, {}, merged.values);
+  if (!nn::adapted_layers(task.model()).empty()) {
+    save_adapters(task.model(), directory.path() / "adapter", values);
+  }
   for (const std::string& name : task.describe(directory.path())) {
     files[name] = digest_of_file(directory.path() / name);
   }

@@ -12,8 +12,10 @@
 namespace lockstep::train {
 
 /// Writes a finished run's model: model.safetensors, config.json, the tokenizer's files, and the
-/// manifest with their hashes (train/weights/file_digests.h). `values` as save_weights takes it.
-/// Throws CheckpointError or DataError.
+/// manifest with their hashes (train/weights/file_digests.h). Adapters are merged into the weights,
+/// and written to adapter/ as well (train/weights/adapter_files.h); so are multipliers of muP
+/// (train/weights/multiplier_files.h). `values` as save_weights takes
+/// it. Throws CheckpointError or DataError.
 void export_model(Task& task, const RunDirectory& directory, int64_t step,
                   const std::function<Tensor(size_t)>& values = {});
 

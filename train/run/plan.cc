@@ -151,8 +151,8 @@ PlannedModel language_model(const config::RunConfig& config, int64_t rows) {
                                            empty({rows, length}, DType::kI64)};
               },
           .loss =
-              [&language](const std::vector<Tensor>& inputs) {
-                return nn::sum_of_losses(language, inputs[0], inputs[1]);
+              [&language, loss = loss_options(config)](const std::vector<Tensor>& inputs) {
+                return nn::sum_of_losses(language, inputs[0], inputs[1], loss);
               },
           .tokens_per_sample = length,
           .flops_per_token = nn::training_flops_per_token(language, length)};
@@ -233,7 +233,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   const std::unique_ptr<dist::ShardedModel> sharded =
       make_sharded_model(config, share, *planned.model, group ? &*group : nullptr);
   const std::unique_ptr<Optimizer> optimizer =
-      build_optimizer(config, sharded ? parts_of(*sharded) : model.named_parameters());
+      build_optimizer(config, updated_parameters(model, sharded.get()));
   const std::unique_ptr<dist::LocalSgd> local =
       make_local_sgd(config, model, group ? &*group : nullptr);
   const std::unique_ptr<dist::Reducer> reducer =

@@ -43,6 +43,15 @@ void RankSpeed::exchange() {
   work_ = group_->all_gather(of_all_, own);
 }
 
+void RankSpeed::restart() {
+  if (group_ == nullptr) return;
+  core_seconds_ = core_wait_seconds();
+  sums_ = {};
+  steps_ = 0;
+  of_all_ = {};
+  work_ = {};
+}
+
 std::optional<RankComparison> RankSpeed::take() {
   if (!of_all_.defined() || !work_.is_completed()) return std::nullopt;
   const Tensor values = std::exchange(of_all_, {});
@@ -60,7 +69,7 @@ std::optional<RankComparison> RankSpeed::take() {
                                 .exposed_ms = row[2],
                                 .core_ms = row[3]});
   }
-  return with_slowest(std::move(comparison));
+  return comparison;
 }
 
 }  // namespace lockstep::train

@@ -22,8 +22,11 @@ class RankSpeed {
   /// Begins to exchange the means of the steps since the last exchange. Collective; waits for
   /// nothing.
   void exchange();
-  /// What was exchanged last, once, when it is there. An error of the exchange is the next
-  /// operation's to tell.
+  /// Forgets the steps since the last exchange, and an exchange whose result was not taken: ranks
+  /// have other work from now on. Collective.
+  void restart();
+  /// What was exchanged last of all ranks, once, when it is there. An error of the exchange is the
+  /// next operation's to tell.
   std::optional<RankComparison> take();
 
  private:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/literal.h"
 #include "dist/group/agreement.h"
+#include "dist/rendezvous/socket.h"
+#include "train/run/slow_rank.h"
 
 namespace lockstep::train {
 namespace {
@@ -89,6 +92,22 @@ void Replicas::end_step(const StepResult& step) {
   if (std::exchange(compares_, false)) speed_.exchange();
 }
 
+void Replicas::announce_deal(Trainer& trainer, const dist::LeafDeal& deal) {
+  if (group_ == nullptr) return;
+  agree({Act::kDeal});
+  share_deal(trainer, deal.counts());
+}
+
+/// Deals out by rank 0's counts.
+void Replicas::share_deal(Trainer& trainer, const std::vector<int64_t>& counts) {
+  const Tensor told = empty({group_->size()}, DType::kI64);
+  std::ranges::copy(counts, told.data<int64_t>());
+  group_->broadcast(told, 0).wait();
+  const std::span<const int64_t> agreed(told.data<int64_t>(), static_cast<size_t>(group_->size()));
+  trainer.deal_out(dist::LeafDeal::of_counts(agreed));
+  speed_.restart();
+}
+
 void Replicas::announce_evaluation(int64_t max_batches) {
   if (group_ != nullptr) agree({Act::kEvaluation, max_batches});
 }
@@ -122,6 +141,22 @@ double Replicas::announce_end_of_save(CheckpointSaver& saver) {
 
 void Replicas::announce_end(RunEnd how) {
   if (group_ != nullptr) agree({Act::kEnd, static_cast<int64_t>(how)});
+}
+
+void Replicas::announce_leaving_out(int rank, const std::string& why) {
+  agree({Act::kLeaveOut, rank});
+  share_leaving_out(rank, why);
+}
+
+/// By rank 0's reason.
+void Replicas::share_leaving_out(int rank, const std::string& why) {
+  const dist::CollectiveOptions options = dist::at_start(*group_);
+  const std::vector<std::string> hosts =
+      dist::all_gather_texts(*group_, dist::host_name(), options);
+  const std::string reason = dist::all_gather_texts(*group_, why, options).front();
+  throw SlowRankError(
+      fmt::format("[train] rank {} on {} {}. Everything is saved: go on without that host.", rank,
+                  hosts[static_cast<size_t>(rank)], reason));
 }
 
 std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
@@ -202,6 +237,9 @@ RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
         end_step(trainer.step((next.detail & 1) != 0));
         break;
       }
+      case Act::kDeal:
+        share_deal(trainer, {});
+        break;
       case Act::kEvaluation:
         (void)trainer.evaluate(next.detail);
         break;
@@ -223,6 +261,8 @@ RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
       case Act::kOverlap:
         (void)overlap_report(*group_, trainer.overlap().steps(), "");
         break;
+      case Act::kLeaveOut:
+        share_leaving_out(static_cast<int>(next.detail), "");
       case Act::kEnd:
         return static_cast<RunEnd>(next.detail);
     }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dist/group/process_group.h"
 #include "train/report/overlap_report.h"
@@ -36,6 +37,8 @@ class Replicas {
   /// A step, as Trainer::step, after which all ranks call `end_step`. `compares`: they exchange
   /// their times then.
   void announce_step(bool another, bool compares);
+  /// Trainer::deal_out, on all ranks.
+  void announce_deal(Trainer& trainer, const dist::LeafDeal& deal);
   void announce_evaluation(int64_t max_batches);
   /// Broadcasts the leader's training state: weights, buffers, optimizer, loss scale, position. The
   /// ranks of a sharded model read their parts of what the leader has restored.
@@ -49,6 +52,9 @@ class Replicas {
   void announce_save(CheckpointSaver& saver, CheckpointSaver::Leader leader);
   double announce_end_of_save(CheckpointSaver& saver);
   void announce_end(RunEnd how);
+  /// Ends a run whose state is saved, without rank `rank`: throws SlowRankError on all ranks. `why`
+  /// follows the rank's number and host.
+  [[noreturn]] void announce_leaving_out(int rank, const std::string& why);
   /// Gathers from all ranks how communication overlapped with backward in the last steps
   /// (train/report/overlap_report.h). Returns nothing without other ranks or recorded steps.
   std::optional<OverlapReport> announce_overlap(const Trainer& trainer, const std::string& name);
@@ -66,6 +72,7 @@ class Replicas {
  private:
   enum class Act : int64_t {
     kStep,
+    kDeal,
     kEvaluation,
     kState,
     kSample,
@@ -73,19 +80,22 @@ class Replicas {
     kSave,
     kEndOfSave,
     kOverlap,
+    kLeaveOut,
     kEnd
   };
   struct Next {
     Act act;
     int64_t detail = 0;  ///< kEvaluation: max_batches; kStep: 1 if another step is to follow, plus
                          ///< 2 if the ranks compare their times;
-                         ///< kCollect: the number of the tensor; kSample: bytes of text; kEnd:
-                         ///< the RunEnd
+                         ///< kCollect: the number of the tensor; kSample: bytes of text;
+                         ///< kLeaveOut: the rank; kEnd: the RunEnd
     uint64_t more = 0;   ///< kSample: the seed
   };
   Next agree(const Next& next);
+  void share_deal(Trainer& trainer, const std::vector<int64_t>& counts);
   void share_state(Trainer& trainer);
   void share_parts(Trainer& trainer);
+  [[noreturn]] void share_leaving_out(int rank, const std::string& why);
 
   dist::ProcessGroup* group_;
   RankSpeed speed_;

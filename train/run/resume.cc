@@ -191,6 +191,7 @@ Resumption resume(Trainer& trainer, const fs::path& folder, const config::RunCon
   if (const auto found = manifest.files.find("model.safetensors"); found != manifest.files.end()) {
     resumption.weights = found->second;
   }
+  resumption.held_out = manifest.held_out;
   resumption.notes.push_back(
       fmt::format("going on from {}: {} steps are done", path.string(), trainer.steps_done()));
   if (config.parallel().has_power_sgd()) {

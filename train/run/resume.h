@@ -19,6 +19,7 @@ namespace lockstep::train {
 struct Resumption {
   std::optional<std::filesystem::path> from;  ///< the checkpoint; nothing if there was none
   std::optional<FileDigest> weights;          ///< of its model.safetensors
+  std::optional<HeldOutMemory> held_out;      ///< its held-out losses
   /// Messages for the user, a line each: what was restored, what was damaged, and all differences
   /// that keep the run from repeating an uninterrupted one (config, data, instruction set).
   std::vector<std::string> notes;

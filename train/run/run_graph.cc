@@ -8,7 +8,7 @@
 
 namespace lockstep::train {
 
-std::string run_graph_dot(const config::RunConfig& config) {
+std::string run_graph_dot(const config::RunConfig& config, bool every_block) {
   const DefaultDeviceGuard on_meta(kMeta);
   const PlannedModel planned = planned_model(config, config.train().micro_batch_size());
   Tensor loss;
@@ -17,6 +17,7 @@ std::string run_graph_dot(const config::RunConfig& config) {
     loss = planned.loss(planned.make_inputs());
   }
   GraphToDotOptions options;
+  options.fold_blocks = !every_block;
   for (const nn::NamedParameter& parameter : planned.model->named_parameters()) {
     options.names.emplace_back(parameter.tensor, parameter.name);
   }

@@ -8,8 +8,14 @@ namespace lockstep::train {
 enum class RunEnd {
   kFinished,    ///< all steps done
   kTimeBudget,  ///< the config's train.time_limit_seconds; counts as finished
+  kNoProgress,  ///< train.early_stopping; counts as finished
   kStopped,     ///< asked to stop; everything is saved, and training goes on when started again
 };
+
+/// Whether what is done every `every` steps (0: never) is due after so many.
+constexpr bool is_due(int64_t steps_done, int64_t every) {
+  return every > 0 && steps_done % every == 0;
+}
 
 /// Tells when a run ends. Times are seconds of this process since the run began in it. A plain
 /// value.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,13 @@
 #include "train/report/run_start.h"
 #include "train/report/step_durations.h"
 #include "train/report/time_account.h"
+#include "train/run/balance.h"
 #include "train/run/checkpoint.h"
 #include "train/run/checkpoint_saver.h"
+#include "train/run/held_out_watch.h"
 #include "train/run/non_finite.h"
 #include "train/run/replicas.h"
+#include "train/run/slow_rank.h"
 #include "train/run/stop_rule.h"
 #include "train/trainer.h"
 
@@ -58,6 +62,7 @@ struct RunOptions {
   /// sharded model needs the weights.
   bool final_sample = false;
   std::function<void(int64_t step)> before_step = {};  ///< called as each step begins
+  bool keep_slow_ranks = false;                        ///< whatever parallel.leave_out_slower says
 };
 
 /// Trains as `config` says and writes everything to `directory`: config.txtpb (resolved, enough to
@@ -66,6 +71,10 @@ struct RunOptions {
 /// memory.pickle if memory is recorded (train/report/run_memory.h), overlap.json and overlap.svg
 /// for runs of several ranks (train/report/overlap_report.h), and at the end model.safetensors,
 /// config.json and the tokenizer's files.
+///
+/// After an error the steps since the newest checkpoint are saved, if this process has all state
+/// (Trainer::keeps_steps_done): on the cpu it has in data-parallel runs, also where another rank is
+/// lost.
 ///
 /// In a directory with checkpoints it resumes from the newest whole one (train/run/resume.h). The
 /// losses are those of a run that was never interrupted.
@@ -92,8 +101,8 @@ class TrainingRun {
   /// Messages for the user about where training starts, a line each.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Runs to the end; call once. Throws NonFiniteError as train.non_finite demands, and the errors
-  /// of Trainer and of the writers.
+  /// Runs to the end; call once. Throws NonFiniteError as train.non_finite demands, SlowRankError
+  /// as parallel.leave_out_slower does, and the errors of Trainer and of the writers.
   RunSummary run(const RunOptions& options);
 
   Trainer& trainer() { return trainer_; }
@@ -111,21 +120,35 @@ class TrainingRun {
     uint64_t seed = 0;
     double peak_tflops = 0;
     int64_t checkpoint_every = 0;
-    Retention retention;
+    bool balances = false;  ///< parallel.balance SPEED, with several ranks
+    Retention retention;    ///< without the best
+    HeldOutRule held_out;
+    bool exports_averages = false;
   };
   static Settings settings_of(const config::RunConfig& config);
 
+  void take_steps(RunLog& log, const RunOptions& options, RunSummary& summary);
+  /// After an error: saves the steps since the newest checkpoint, where this rank alone has all
+  /// state. Says so, also where that fails.
+  void keep_steps_done(RunLog& log) noexcept;
   /// Whether the step after the next may be begun ahead: no evaluation, sample, checkpoint or
   /// memory record is due between the two.
   bool may_begin_next_ahead() const;
-  StepReport report_of(const StepResult& step) const;
+  StepReport report_of(const StepResult& step);
   /// Evaluates on all ranks. Returns nothing if any rank was asked to stop during it.
   std::optional<EvaluationReport> evaluate(const StepReport& step, bool whole, RunSummary& summary);
   /// Saves the state, unless the newest checkpoint is of this step already; asynchronously it is
   /// only begun.
   void checkpoint(RunLog& log, const RunOptions& options);
+  /// What a checkpoint of the present state says besides tensors.
+  CheckpointRecord checkpoint_record();
   /// What follows once the checkpoint of `step` has its name.
-  void after_save(int64_t step);
+  void after_save(int64_t step, const Retention& retention);
+  Retention retention() const;
+  /// Tells the watch of an evaluation; returns whether its checkpoint is to be written.
+  bool compare(const EvaluationReport& evaluated);
+  /// How the run ends that is over after so many steps.
+  RunEnd end_after(int64_t steps) const;
   /// Waits for the save that is under way, if one is. Throws its error.
   void finish_save(RunLog& log);
   /// Restores the newest checkpoint on all ranks; the batches since are left out.
@@ -140,6 +163,14 @@ class TrainingRun {
   void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log,
                          const RunOptions& options);
   void log_buckets(RunLog& log);
+  /// Tells why blocks of the model were recorded again or called, what was not told before.
+  void log_compiled(RunLog& log);
+  /// Whether the ranks compare their times after the next step.
+  bool compares_next() const;
+  /// Deals leaves out as the newest comparison asked for.
+  void deal_out(RunLog& log);
+  /// Adds what is known of the ranks since the step before.
+  void add_ranks(StepReport& report);
   /// Shows no sample if a stop was requested before its end.
   void show_sample(RunLog& log, const RunOptions& options);
   RunSummary run_without_steps(const RunOptions& options);
@@ -152,6 +183,9 @@ class TrainingRun {
   /// Whether all steps are done and the run's directory holds the model of their end.
   bool is_finished() const;
   std::function<Tensor(size_t)> collect_state();
+  /// Reads the weights of the run's model: those of the trainer, or their averages. May be empty,
+  /// as save_weights takes it.
+  std::function<Tensor(size_t)> final_weights();
   void export_model();
 
   std::chrono::steady_clock::time_point constructed_ = std::chrono::steady_clock::now();
@@ -167,15 +201,25 @@ class TrainingRun {
   std::vector<std::string> save_problems_;  ///< checkpoints that could not be removed
   CheckpointSaver saver_;                   // its thread uses what is above
   NonFiniteGuard guard_;
+  HeldOutWatch held_out_;
   bool can_roll_back_;
   std::string audit_found_;    ///< for the next line of metrics, of the step that is done again
   int64_t failed_audits_ = 0;  ///< in a row
   bool logged_buckets_ = false;
+  CompileCounts compiled_before_;           ///< passes of blocks up to the last report
+  std::set<std::string> told_of_compiled_;  ///< reasons
+  Balance balance_;
+  std::optional<dist::LeafDeal> next_deal_;  ///< for the next step
+  SlowRankWatch slow_ranks_;
+  std::optional<SlowRank> slow_;  ///< without which the job is to go on
+  bool told_deal_ = false;        ///< metrics.jsonl has the present one
   std::vector<std::string> notes_;
   bool nothing_to_train_ = false;
   std::optional<FileDigest> restored_weights_;  ///< model.safetensors of the checkpoint
   int64_t saved_step_ = -1;                     ///< steps done in the newest checkpoint
   int64_t saving_step_ = -1;                    ///< the same of the one under way
+  int64_t recorded_ = 0;                        ///< steps that metrics.jsonl has
+  bool goes_back_ = false;                      ///< the state is being replaced
   double save_seconds_ = 0;                     ///< time that writing the last checkpoint took
   double stall_seconds_ = -1;  ///< of training, for checkpoints since the last line of metrics
   SaveCounts save_counts_;

@@ -15,6 +15,7 @@
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"
 #include "train/weights/gguf_writer.h"
+#include "train/weights/multiplier_files.h"
 #include "train/weights/tensor_bytes.h"
 
 namespace lockstep::train {
@@ -217,6 +218,7 @@ void save_gguf(const nn::LanguageModel& model, const Tokenizer* tokenizer,
                const std::filesystem::path& path, DType dtype, const std::string& name) {
   const NoGradGuard no_grad;
   (void)type_of(dtype);
+  require_no_multipliers(model, "gguf");
   GgufHeader header;
   if (const auto* const gpt2 = dynamic_cast<const nn::Gpt2*>(&model)) {
     describe(header, gpt2->options());

@@ -18,6 +18,7 @@
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
 #include "data/tokenizers/tokenizer.h"
+#include "train/weights/multiplier_files.h"
 #include "train/weights/safetensors.h"
 
 namespace lockstep::train {
@@ -150,6 +151,7 @@ void save_hugging_face(const nn::LanguageModel& model, const fs::path& folder,
            "[weights] shards of {} bytes at most: expected a positive number.", max_shard_bytes);
   LS_CHECK(is_floating(dtype), DTypeError,
            "[weights] {} cannot hold weights: expected a floating dtype.", to_string(dtype));
+  require_no_multipliers(model, "weights");
   const NoGradGuard no_grad;
   const std::vector<nn::StoredParameter> parameters = model.stored_parameters();
   OrderedJson config = parse_ordered_json(hugging_face_config(model, tokenizer));

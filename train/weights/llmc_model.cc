@@ -12,6 +12,7 @@
 #include "core/base/files/regular_file.h"
 #include "core/ops/factory/copy.h"
 #include "train/weights/llmc_header.h"
+#include "train/weights/multiplier_files.h"
 #include "train/weights/tensor_bytes.h"
 
 namespace lockstep::train {
@@ -96,6 +97,7 @@ void save_llmc_model(const nn::Gpt2& model, const std::filesystem::path& path, D
   LS_CHECK(options.epsilon == kEpsilon, ConfigError,
            "[llmc] llm.c computes LayerNorm with an epsilon of {}: this model's is {}.", kEpsilon,
            options.epsilon);
+  require_no_multipliers(model, "llmc");
   const NoGradGuard no_grad;
   LlmcHeader saved{.dtype = dtype,
                    .positions = options.context_length,

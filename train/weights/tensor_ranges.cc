@@ -103,6 +103,10 @@ TensorRanges TensorRanges::of_weights(const std::filesystem::path& path,
         return same_bytes(*in_a.file, *in_a.entry, *in_b.file, *in_b.entry);
       });
   for (size_t i = 0; i < stored.size(); ++i) {
+    if (found[i] == nullptr) {  // an adapter, which keeps its values
+      ranges.places_.emplace_back();
+      continue;
+    }
     const std::string& name = found[i]->name;
     ranges.places_.push_back(places.at(name));
     if (!shards) {
@@ -181,6 +185,7 @@ void TensorRanges::read(size_t number, int64_t first, int64_t end, const Tensor&
 
 void TensorRanges::read_whole(size_t number, const Tensor& into) const {
   const NoGradGuard no_grad;
+  if (places_[number].empty()) return;
   const Tensor values = empty({into.numel()}, into.options());
   read(number, 0, into.numel(), values);
   into.copy_(values.view(into.sizes()));

@@ -37,6 +37,7 @@ class TensorRanges {
   std::string identity() const;
   /// Writes elements `first` to `end` - 1 of tensor `number`, in the order of the list and with the
   /// shape that it has there, to `into`, [end - first] on any device, converted to its dtype.
+  /// The matrices of adapters keep their values where the files have no adapters.
   void read(size_t number, int64_t first, int64_t end, const Tensor& into) const;
   /// Fills `into`, of the tensor's shape in the list, any strides and any device.
   void read_whole(size_t number, const Tensor& into) const;

@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/ops/view/view.h"
+#include "nn/adapters/lora.h"
 
 namespace lockstep::train {
 
@@ -52,7 +53,10 @@ class Matching {
  public:
   Matching(const Entries& entries, const Stored& stored, const SameBytes& same_bytes)
       : same_bytes_(same_bytes), prefix_(body_prefix(stored)) {
-    for (const auto& entry : entries) left_.emplace(without(prefix_, entry.first), &entry);
+    for (const auto& entry : entries) {
+      left_.emplace(without(prefix_, entry.first), &entry);
+      has_adapters_ = has_adapters_ || nn::is_lora_parameter(entry.first);
+    }
     for (const nn::StoredParameter& parameter : stored) match(parameter);
     for (const auto& [name, entry] : left_) explain(name, *entry);
   }
@@ -65,6 +69,10 @@ class Matching {
   void match(const nn::StoredParameter& parameter) {
     const std::string name = without(prefix_, parameter.name);
     const auto [first, last] = left_.equal_range(name);
+    if (first == last && !has_adapters_ && nn::is_lora_parameter(name)) {
+      tensors_.push_back(nullptr);
+      return;
+    }
     if (first == last) {
       problems_ += fmt::format("\n  missing {}", parameter.name);
       return;
@@ -105,7 +113,8 @@ class Matching {
 
   const SameBytes& same_bytes_;
   std::string_view prefix_;
-  EntriesByName left_;  ///< entries not matched yet, by name without the prefix
+  bool has_adapters_ = false;  ///< the files
+  EntriesByName left_;         ///< entries not matched yet, by name without the prefix
   std::vector<const TensorRecord*> tensors_;
   const WeightFiles::Entries::value_type* embedding_ = nullptr;
   std::string problems_;
