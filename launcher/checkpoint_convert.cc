@@ -67,6 +67,7 @@ void run_convert(const ConvertOptions& options) {
            options.destination);
   const DType dtype = options.dtype == "bf16" ? DType::kBF16 : DType::kF32;
   const Source source = read_source(options.source);
+  nn::change_multipliers(*source.model, {});  // other programs know none
   if (options.to == "llmc") {
     write_llmc(*source.model, options, dtype);
   } else if (options.to == "gguf") {

@@ -2,16 +2,19 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "configs/run.pb.h"
 #include "core/base/check.h"
 #include "core/base/json_line.h"
 #include "core/base/parallel.h"
+#include "core/device/exact_rows.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "launcher/load_option.h"
 #include "launcher/verbs.h"
 #include "train/build.h"
+#include "train/compiled_blocks.h"
 #include "train/precision.h"
 #include "train/report/run_directory.h"
 #include "train/run/final_model.h"
@@ -73,13 +76,19 @@ void run_eval(const EvalOptions& options) {
       task->holds_out(), DataError,
       "[eval] the run holds no data out. Name some with --set, as data.text.held_out_bytes=1000.");
   train::load_weights(task->model(), weights);
+  std::optional<ExactRows> exact_rows;
+  if (config.reproducibility() == config::BITWISE) exact_rows.emplace();
   const AutocastGuard region =
       train::autocast_region(train::precision_of(config), parse_device(config.device()).type);
+  const auto compiled = train::compile_blocks(config, task->model());
   const train::Evaluation evaluation = *task->evaluate({.max_batches = options.max_batches});
   if (options.json) {
     print_json(evaluation, weights);
   } else {
     print_text(evaluation, weights);
+  }
+  for (const std::string& reason : compiled ? compiled->reasons() : std::vector<std::string>()) {
+    fmt::print(stderr, "note: compile: {}\n", reason);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "configs/load.h"
 #include "core/base/error.h"
+#include "train/run/slow_rank.h"
 
 namespace lockstep::launcher {
 
@@ -37,11 +38,12 @@ int exit_code(const std::exception& error) {
   if (is(static_cast<const OutOfMemoryError*>(nullptr))) return kOutOfMemory;
   if (is_refusal(error)) return kOutOfMemory;
   if (is(static_cast<const NonFiniteError*>(nullptr))) return kNonFinite;
+  if (is(static_cast<const train::SlowRankError*>(nullptr))) return kSlowRank;
   return kFailure;
 }
 
 int exit_code_of(std::string_view kind) {
-  static constexpr std::array<std::pair<std::string_view, int>, 11> kCodes = {{
+  static constexpr std::array<std::pair<std::string_view, int>, 12> kCodes = {{
       {"ConfigError", kUsage},
       {"DataError", kData},
       {"CheckpointError", kCheckpoint},
@@ -53,6 +55,7 @@ int exit_code_of(std::string_view kind) {
       {"StoppedError", kCommunication},
       {"OutOfMemoryError", kOutOfMemory},
       {"NonFiniteError", kNonFinite},
+      {"SlowRankError", kSlowRank},
   }};
   const auto found = std::ranges::find(kCodes, kind, &std::pair<std::string_view, int>::first);
   return found == kCodes.end() ? kFailure : found->second;

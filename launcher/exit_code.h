@@ -15,6 +15,7 @@ inline constexpr int kCheckpoint = 4;
 inline constexpr int kCommunication = 5;
 inline constexpr int kOutOfMemory = 6;
 inline constexpr int kNonFinite = 7;
+inline constexpr int kSlowRank = 8;  ///< a rank was too slow; state saved: go on without it
 inline constexpr int kStopped = 75;  ///< stopped on request, state saved: start again to resume
 
 /// The status for an exception that ended the program.

@@ -22,6 +22,7 @@ struct GraphOptions {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
   std::string output;
+  bool every_block = false;
 };
 
 /// Runs Graphviz's `dot` program to draw `dot` into `picture`.
@@ -42,7 +43,7 @@ void draw(const fs::path& dot, const fs::path& picture) {
 
 void run_graph(const GraphOptions& options) {
   const config::RunConfig config = load_config(options.files, options.overrides);
-  const std::string dot = train::run_graph_dot(config);
+  const std::string dot = train::run_graph_dot(config, options.every_block);
   if (options.output.empty()) {
     fmt::print("{}", dot);
   } else if (const fs::path output = options.output; output.extension() == ".dot") {
@@ -73,6 +74,9 @@ void add_graph(const Verb& app) {
   verb.option("-o,--output", options->output,
               "FILE.svg, .png or .pdf, drawn by Graphviz's dot, or FILE.dot. Without it the "
               "DOT text is printed");
+  verb.flag("--every-block", options->every_block,
+            "Draw all of equal blocks in a row, of which else the first and the last are drawn. "
+            "Dot needs minutes for hundreds of layers");
   verb.runs([options] { run_graph(*options); });
 }
 

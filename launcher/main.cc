@@ -93,6 +93,7 @@ int main(int argc, char** argv) {
   add_eval(app);
   add_checkpoint(app);
   add_plan(app);
+  add_coordinate_check(app);
   add_graph(app);
   add_bench(app);
   add_stress(app);

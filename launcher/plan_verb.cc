@@ -15,6 +15,7 @@
 #include "launcher/forecast_text.h"
 #include "launcher/memory_room.h"
 #include "launcher/verbs.h"
+#include "train/architectures.h"
 #include "train/run/forecast.h"
 #include "train/run/plan.h"
 
@@ -141,6 +142,11 @@ void print_text(const config::RunConfig& config, const train::RunPlan& plan,
              scaled(plan.flops_per_token), unit, scaled(plan.flops_per_step()),
              scaled(plan.total_flops()), counted(plan.steps, "step", "steps"),
              grouped(plan.total_tokens()), unit);
+  if (config.model().has_mup()) {
+    const nn::Mup mup = train::mup_of(config.model());
+    fmt::print("muP: the model is {:.4g} times as wide as its base model, its heads {:.4g} times\n",
+               mup.width, mup.head_width);
+  }
   fmt::print("memory{}:\n", plan.ranks == 1 ? "" : " of each rank");
   print_bytes("parameters", plan.parameter_bytes);
   print_bytes("gradients", plan.gradient_bytes, counted(plan.gradient_arenas, "arena", "arenas"));

@@ -29,6 +29,12 @@ std::string summary_text(const train::RunSummary& summary, const train::RunDirec
                          const char* unit) {
   std::string text = fmt::format("\nrun        {}\n", directory.path().string());
   const int64_t trained = summary.steps - summary.first_step;
+  if (trained == 0 && summary.end == train::RunEnd::kNoProgress) {
+    return text + fmt::format(
+                      "trained    nothing: training ended early after {} steps before. Raise "
+                      "train.early_stopping.patience to go on\n",
+                      grouped(summary.steps));
+  }
   if (trained == 0) {
     return text + fmt::format(
                       "trained    nothing: all {} steps were done before. Raise train.steps to go "
@@ -38,7 +44,9 @@ std::string summary_text(const train::RunSummary& summary, const train::RunDirec
   const auto percentile = [&](double percent) {
     return summary.step_durations.percentile(percent);
   };
-  const char* end = summary.end == train::RunEnd::kTimeBudget ? " (stopped by the time limit)" : "";
+  const char* end = summary.end == train::RunEnd::kTimeBudget   ? " (stopped by the time limit)"
+                    : summary.end == train::RunEnd::kNoProgress ? " (stopped early)"
+                                                                : "";
   text += fmt::format(
       "trained    {} steps{}, {} {} in {}, {} {}/s, final loss {:.4f}{}\n", grouped(trained),
       summary.first_step > 0 ? fmt::format(" after {}", grouped(summary.first_step)) : "",

@@ -73,6 +73,13 @@ struct TrainOptions {
 /// RankEnvironment::source of a step of Slurm.
 constexpr const char* kSlurm = "Slurm's variables";
 
+/// Whether `lockstep launch` asks to leave out no rank as too slow.
+bool keeps_slow_ranks() {
+  const config::Variables variables = config::process_variables();
+  const auto found = variables.find("LOCKSTEP_KEEP_SLOW");
+  return found != variables.end() && found->second == "1";
+}
+
 /// Returns what to do to go on with the run: the command that started it, with its directory. An
 /// empty `directory` is that of the command, or a new one.
 std::string how_to_go_on(const TrainOptions& options, const std::string& directory,
@@ -195,10 +202,12 @@ int lead_training(const TrainOptions& options, const config::RunConfig& config,
                     .begun = options.begun,
                     .time_limit = parse_duration(options.time_limit),
                     .final_sample = is_text,
-                    .before_step = [&](int64_t step) {
-                      if (recorder) recorder->mark_step(step);
-                      profile.begin_step(step);
-                    }});
+                    .before_step =
+                        [&](int64_t step) {
+                          if (recorder) recorder->mark_step(step);
+                          profile.begin_step(step);
+                        },
+                    .keep_slow_ranks = keeps_slow_ranks()});
   });
   if (recorder) recorder->write(options.allocations_file, config.name());
   if (!run.has_nothing_to_train()) write_page(directory, summary.end);

@@ -25,6 +25,7 @@ void add_stress(const Verb& app);
 void add_ops(const Verb& app);
 void add_data(const Verb& app);
 void add_compare(const Verb& app);
+void add_coordinate_check(const Verb& app);
 void add_bisect(const Verb& app);
 void add_plot(const Verb& app);
 void add_report(const Verb& app);

@@ -123,6 +123,11 @@ void run_step(const StepOptions& options) {
         flops / seconds / 1e9, mfu >= 0 ? fmt::format("  {:.1f}% MFU", 100 * mfu) : "",
         static_cast<double>(memory.peak_allocated) / 1048576.0);
   }
+  if (const train::CompiledBlocks* const compiled = trainer.compiled_blocks()) {
+    for (const std::string& reason : compiled->reasons()) {
+      fmt::print(stderr, "note: compile: {}\n", reason);
+    }
+  }
   if (options.profile) print_profile(trainer, config.train().steps(), options.json);
 }
 

@@ -18,6 +18,7 @@
 #include "dist/transport/mpi_transport.h"
 #include "launcher/exit_code.h"
 #include "launcher/launch/launch_leftovers.h"
+#include "launcher/launch/restart_log.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -32,6 +33,10 @@ constexpr seconds kFailureToTerm(10);
 /// Time for ranks that launch itself started to notice that one is lost, and to end; then they get
 /// SIGTERM.
 constexpr seconds kLossToTerm(2);
+/// The same while one of them writes a checkpoint: of what was trained until the loss, or of a step
+/// before.
+constexpr seconds kLossToTermInSave(120);
+constexpr milliseconds kSaveCheck(100);
 /// Time for the ranks to start after a stop request; if there are none by then, the job is ended.
 constexpr seconds kRequestWait(2);
 /// mpirun can lock itself up in its own end, after the ranks' (PMIx_server_finalize).
@@ -224,6 +229,11 @@ void LaunchAttempt::watch_failure() {
   }
 }
 
+bool LaunchAttempt::is_saving(Clock::time_point now) const {
+  return !launches() && plan_.trains && now < *failed_at_ + kLossToTermInSave &&
+         writes_checkpoint(plan_.run_directory);
+}
+
 void LaunchAttempt::watch_end() {
   if (!launches()) return;
   if (!end_deadline_ && !hangs_ && !terminating_ && output_.ended_well() == plan_.ranks) {
@@ -311,6 +321,9 @@ void LaunchAttempt::act_on_deadlines() {
         "plm_base_verbose 5; LOCKSTEP_START_LIMIT allows more time",
         std::chrono::duration_cast<seconds>(dist::mpi_options().start_limit).count());
     terminate();
+  }
+  if (failure_deadline_ && now >= *failure_deadline_ && is_saving(now)) {
+    failure_deadline_ = now + kSaveCheck;
   }
   if (due(failure_deadline_) && !terminating_) {
     launches() ? say("{} does not end the other ranks: ending them", name_of(plan_))
@@ -426,6 +439,17 @@ AttemptEnd LaunchAttempt::conclude() {
   }
   complete(end.failure, status);
   end.lost = lost_;
+  if (status == kSlowRank) {
+    for (const std::string& line : output_.tail(output_.first_error_rank())) {
+      const std::optional<LaunchFailure> slow = read_slow_rank(line, status);
+      if (!slow) continue;
+      end.failure = *slow;
+      end.lost = {slow->rank};
+      end.message = to_text(*slow);
+      end.failed = asked_by_ == 0;
+      return end;
+    }
+  }
   // SIGUSR1 ends ranks that do not handle the request, which counts as the requested stop. A rank
   // that failed while saving is still a failure.
   const bool ended_by_request = end.failure.signal != 0 || end.failure.rank < 0 || terminating_;

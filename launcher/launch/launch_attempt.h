@@ -60,6 +60,8 @@ class LaunchAttempt {
   const std::optional<LaunchFailure>& failure() const;
   /// Sets the limits for the end of the others once a rank has failed.
   void watch_failure();
+  /// Whether, after a failure, ranks that launch itself started write a checkpoint, and may.
+  bool is_saving(Clock::time_point now) const;
   /// Sets the limit for the launcher's own end once all ranks have ended.
   void watch_end();
   void take_signal(int signal);

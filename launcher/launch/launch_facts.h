@@ -41,6 +41,7 @@ struct LaunchFacts {
   int restart = 0;
   int ranks = 0;                      ///< of a restart with fewer ranks; 0: as the options say
   std::vector<std::string> left_out;  ///< hosts that a restart does not use
+  bool keep_slow = false;             ///< training is to leave out no rank as too slow
   std::string run_directory;          ///< run directory for commands without --run-dir
 
   /// Value of an environment variable; empty if it is not set.

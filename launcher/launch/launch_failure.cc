@@ -93,6 +93,20 @@ std::optional<StateLine> read_state(const std::string& line) {
   return std::nullopt;
 }
 
+std::optional<LaunchFailure> read_slow_rank(const std::string& line, int status) {
+  const char* const at = after(line, "SlowRankError: [train] rank ");
+  std::array<char, 256> host{};
+  int rank = 0;
+  if (at == nullptr ||
+      std::sscanf(at, "SlowRankError: [train] rank %d on %255s works", &rank, host.data()) != 2) {
+    return std::nullopt;
+  }
+  LaunchFailure found = by_status(rank, host.data(), status);
+  found.text = "is too slow";
+  found.slow = true;
+  return found;
+}
+
 std::string signal_text(int signal) {
   const char* hint = "";
   if (signal == SIGKILL) hint = "; often the system was out of memory (`dmesg` tells)";

@@ -13,6 +13,7 @@ struct LaunchFailure {
   int status = 0;    ///< its exit status
   std::string text;  ///< for the user, without rank and host: "was ended by signal 9 (Killed)"
   bool host_lost = false;  ///< the launcher no longer reaches the host
+  bool slow = false;       ///< it did not fail: the job is to go on without it
 
   friend bool operator==(const LaunchFailure&, const LaunchFailure&) = default;
 };
@@ -20,6 +21,10 @@ struct LaunchFailure {
 /// Parses a failure message of mpirun (Open MPI 4 and 5) or srun; nothing for other messages. A
 /// result without `text` only states that some rank failed; another message has the details.
 std::optional<LaunchFailure> read_failure(const std::string& message);
+
+/// Parses the error by which training asks to go on without a slow rank (SlowRankError in
+/// train/run/slow_rank.h), with exit status `status`; nothing for other lines.
+std::optional<LaunchFailure> read_slow_rank(const std::string& line, int status);
 
 /// A line that Open MPI 4 prints with state_base_verbose, needed because its other messages are
 /// sometimes lost.

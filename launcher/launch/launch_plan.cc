@@ -257,6 +257,7 @@ void set_environment(LaunchPlan& plan, const LaunchFacts& facts) {
   plan.environment["TORCHELASTIC_MAX_RESTARTS"] =
       fmt::format("{}", plan.options.max_restarts.value_or(0));
   plan.environment["TORCHELASTIC_RUN_ID"] = facts.job_id;
+  if (facts.keep_slow) plan.environment["LOCKSTEP_KEEP_SLOW"] = "1";
   if (!plan.options.transport.empty()) {
     plan.environment["LOCKSTEP_TRANSPORT"] = plan.options.transport;
   }

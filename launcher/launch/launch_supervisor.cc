@@ -126,7 +126,8 @@ int supervise_launch(SignalQueue& signals,
     tell_lost_lines(end, plan);
     if (!end.failed) return end.status;
     const RunProgress after = progress_of(plan);
-    const RestartPolicy::Decision next = policy->after(end.failure, after.saved > before.saved);
+    const RestartPolicy::Decision next =
+        policy->after(end.failure, after.saved_in_time > before.saved_in_time);
     log->note({.failure = end.failure,
                .lost = end.lost,
                .cause = end.message,
@@ -146,6 +147,7 @@ int supervise_launch(SignalQueue& signals,
         next.note.empty() ? "" : ", " + next.note, what_is_lost(plan, after));
     start.ranks = next.ranks;
     start.left_out = next.left_out;
+    start.keep_slow = next.keep_slow;
     const auto time = std::chrono::ceil<std::chrono::milliseconds>(
         std::chrono::duration<double>(next.delay_seconds));
     if (const int signal = signals.take_within(time); signal != 0) {

@@ -14,6 +14,7 @@ struct LaunchStart {
   int restart = 0;                    ///< starts before this one
   int ranks = 0;                      ///< number of ranks; 0: as many as the user asked for
   std::vector<std::string> left_out;  ///< hosts that are not used
+  bool keep_slow = false;             ///< training is to leave out no rank as too slow
 };
 
 /// Runs a job to its end and returns the program's exit status: 0 on success; that of the first

@@ -170,6 +170,7 @@ void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
         facts.restart = start.restart;
         facts.ranks = start.ranks;
         facts.left_out = start.left_out;
+        facts.keep_slow = start.keep_slow;
         return plan_launch(options, facts);
       },
       [&](int ranks) { return !trained || can_share(*trained, ranks); });

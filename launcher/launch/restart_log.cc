@@ -47,23 +47,32 @@ int64_t last_step(const std::filesystem::path& metrics) {
   return 0;
 }
 
-int64_t newest_checkpoint(const std::filesystem::path& folder) {
-  int64_t newest = 0;
+void add_checkpoints(RunProgress& progress, const std::filesystem::path& folder) {
   try {
     for (const train::CheckpointEntry& entry : train::list_checkpoints(folder)) {
-      if (entry.complete) newest = std::max(newest, entry.step);
+      if (!entry.complete) continue;
+      progress.saved = std::max(progress.saved, entry.step);
+      if (!entry.after_error) progress.saved_in_time = std::max(progress.saved_in_time, entry.step);
     }
   } catch (const Error&) {
     // It cannot be listed: no progress can be seen.
   }
-  return newest;
 }
 
 }  // namespace
 
 RunProgress read_progress(const std::filesystem::path& run_directory) {
-  return {last_step(run_directory / "metrics.jsonl"),
-          newest_checkpoint(run_directory / "checkpoints")};
+  RunProgress progress{.steps = last_step(run_directory / "metrics.jsonl")};
+  add_checkpoints(progress, run_directory / "checkpoints");
+  return progress;
+}
+
+bool writes_checkpoint(const std::filesystem::path& run_directory) {
+  try {
+    return !train::partial_checkpoints(run_directory / "checkpoints").empty();
+  } catch (const Error&) {
+    return false;  // the folder cannot be listed
+  }
 }
 
 RestartLog::RestartLog(std::filesystem::path run_directory) : folder_(std::move(run_directory)) {}

@@ -15,9 +15,14 @@ namespace lockstep::launcher {
 struct RunProgress {
   int64_t steps = 0;  ///< the last step that metrics.jsonl holds; 0: none
   int64_t saved = 0;  ///< the step from which training would resume: that of the newest checkpoint
+  int64_t saved_in_time = 0;  ///< the same without checkpoints that an error made
 };
 /// Reads the files of a run; a run whose files cannot be read has made no progress.
 RunProgress read_progress(const std::filesystem::path& run_directory);
+
+/// Whether a run in a directory has begun to write a checkpoint, or to remove one, and has not
+/// ended it.
+bool writes_checkpoint(const std::filesystem::path& run_directory);
 
 /// One failure of a job.
 struct LostStart {

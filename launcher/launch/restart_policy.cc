@@ -25,6 +25,7 @@ RestartPolicy::Decision RestartPolicy::after(const LaunchFailure& failure, bool 
   decision.note = leave_out(failure);
   decision.ranks = ranks_;
   decision.left_out = left_out_;
+  decision.keep_slow = keep_slow_;
   return decision;
 }
 
@@ -47,15 +48,21 @@ std::string RestartPolicy::leave_out(const LaunchFailure& failure) {
                                               : "";
   times_suspected_ = who == suspect_ ? times_suspected_ + 1 : 1;
   suspect_ = who;
+  if (failure.slow && options_.min_ranks == 0) {
+    keep_slow_ = true;
+    return who + " is too slow, but it stays without --min-ranks";
+  }
   if (options_.min_ranks == 0 || who.empty()) return "";
-  const bool is_gone = by_host && failure.host_lost;
+  const bool is_gone = (by_host && failure.host_lost) || failure.slow;
   if (!is_gone && times_suspected_ < kFailuresToLeaveOut) return "";
-  const std::string why = is_gone
+  const std::string why = failure.slow ? who + " is too slow"
+                          : is_gone
                               ? who + " is lost"
                               : fmt::format("{} failed {} times in a row", who, times_suspected_);
   int left = by_host ? std::min(ranks_, slots_without(failure.host)) : ranks_ - 1;
   while (left > 0 && options_.can_do && !options_.can_do(left)) --left;
   if (left < std::max(1, options_.min_ranks)) {
+    keep_slow_ = keep_slow_ || failure.slow;
     return fmt::format("{}, but without it there are fewer than {} ranks that can do the job", why,
                        options_.min_ranks);
   }

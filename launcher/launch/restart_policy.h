@@ -34,11 +34,13 @@ class RestartPolicy {
     int number = 0;                     ///< of the restarts that are allowed without progress
     int ranks = 0;                      ///< of the next start
     std::vector<std::string> left_out;  ///< hosts that it does not use
+    bool keep_slow = false;             ///< training is to leave out no rank as too slow
     std::string note;                   ///< why there are fewer, or why none were left out; or ""
   };
-  /// `progress`: a checkpoint was written since the failure before, or the start. The wait doubles
-  /// with each failure without progress, up to kLongestDelay; progress makes the budget and the
-  /// wait what they were at first. Ranks that were left out do not come back.
+  /// `progress`: a checkpoint was written since the failure before, or the start, other than by the
+  /// failure itself. The wait doubles with each failure without progress, up to kLongestDelay;
+  /// progress makes the budget and the wait what they were at first. Ranks that were left out do
+  /// not come back.
   Decision after(const LaunchFailure& failure, bool progress);
 
  private:
@@ -50,6 +52,7 @@ class RestartPolicy {
   int ranks_;
   std::vector<LaunchHost> hosts_;
   std::vector<std::string> left_out_;
+  bool keep_slow_ = false;
   int used_ = 0;         ///< restarts since the last progress
   std::string suspect_;  ///< what failed last: "rank 3" or "host lsh0"
   int times_suspected_ = 0;
