@@ -1,5 +1,6 @@
 // Compiled functions beside the same functions as they are, alternately in one process: chains of
-// element-wise operators on a large tensor, and forward and backward of a small MLP.
+// element-wise operators on a large tensor, forward and backward of a small MLP, and training steps
+// of configs.
 
 #include "compile/compile.h"
 
@@ -7,12 +8,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "autograd/autograd.h"
 #include "benchmarks/figures.h"
+#include "configs/run.pb.h"
 #include "core/base/parallel.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
@@ -21,6 +24,8 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
 #include "launcher/command_line.h"
+#include "launcher/config_options.h"
+#include "train/trainer.h"
 
 namespace lockstep {
 namespace {
@@ -107,6 +112,28 @@ void time_mlp(int rounds, nlohmann::ordered_json& figures) {
   figures["mlp_compiled_us"] = times[1];
 }
 
+/// Steps of the config with compile.enabled and without it, in turn.
+void time_steps(const std::string& file, const std::vector<std::string>& overrides, int rounds,
+                nlohmann::ordered_json& figures) {
+  const auto trainer_of = [&](const char* enabled) {
+    std::vector<std::string> all = overrides;
+    all.push_back(fmt::format("compile.enabled={}", enabled));
+    return train::Trainer::create(launcher::load_config({file}, all));
+  };
+  train::Trainer eager = trainer_of("false"), compiled = trainer_of("true");
+  for (int i = 0; i < 2; ++i) eager.step(), compiled.step();
+  std::vector<double> times[2];
+  for (int round = 0; round < rounds; ++round) {
+    times[0].push_back(microseconds([&] { eager.step(); }));
+    times[1].push_back(microseconds([&] { compiled.step(); }));
+  }
+  const std::string name = std::filesystem::path(file).stem().string();
+  figures[name + "_eager_us"] = median(times[0]);
+  figures[name + "_compiled_us"] = median(times[1]);
+  figures[name + "_eager_least_us"] = std::ranges::min(times[0]);
+  figures[name + "_compiled_least_us"] = std::ranges::min(times[1]);
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -118,13 +145,20 @@ int run(int argc, char** argv) {
   line.option("--elements", elements, "Of the tensor that chains work on").positive();
   line.option("--rounds", rounds, "Times each is run").positive();
   line.option("--threads", threads, "Threads (default: all cores)");
+  std::vector<std::string> configs, overrides;
+  line.option("--config", configs, "Time training steps of this config, and nothing else")
+      .one_value_each();
+  line.option("--set", overrides, "Override one field of the configs").one_value_each();
   line.flag("--json", json, "Print an object instead of lines");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (threads > 0) set_num_threads(threads);
   manual_seed(1);
   nlohmann::ordered_json figures;
-  time_chains(elements, rounds, figures);
-  time_mlp(200 * rounds, figures);
+  for (const std::string& file : configs) time_steps(file, overrides, rounds, figures);
+  if (configs.empty()) {
+    time_chains(elements, rounds, figures);
+    time_mlp(200 * rounds, figures);
+  }
   print_figures(figures, json);
   return 0;
 }
