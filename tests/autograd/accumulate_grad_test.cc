@@ -141,6 +141,17 @@ TEST(GradDestination, ADerivativeThatAsksWritesThere) {
   EXPECT_EQ(elements(place), elements(reference.grad()));
 }
 
+TEST(GradDestination, ACastBetweenTheLeafAndItsUseWritesThere) {
+  const Tensor w = ones({3, 2}, DType::kF32).set_requires_grad();
+  const Tensor x = sample::matrix(4, 3, false);
+  const Tensor place = zeros({3, 2}, DType::kF32);
+  set_grad_destination(w, place);
+  const int64_t before = copies();
+  mm(x, w.to(DType::kF64)).backward(ones({4, 2}, DType::kF64));
+  EXPECT_TRUE(w.grad().is_same(place));
+  EXPECT_EQ(copies(), before);
+}
+
 TEST(GradDestination, ViewsOfTheLeafPassThePlaceOn) {
   const Tensor w = sample::matrix(2, 3);
   const Tensor x = sample::matrix(4, 3, false);

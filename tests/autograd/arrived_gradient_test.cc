@@ -2,9 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/accumulate_grad.h"
 #include "autograd/autograd.h"
 #include "autograd/checkpoint.h"
+#include "autograd/gradcheck.h"
+#include "autograd/hooks.h"
+#include "core/device/copies.h"
 #include "core/dispatch/op_counter.h"
+#include "core/ops/factory/literal.h"
+#include "core/ops/index/index.h"
+#include "core/ops/matmul/matmul.h"
 #include "core/ops/norm/stream_norm.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
@@ -65,6 +72,52 @@ TEST(ArrivedGradient, HasTheBitsOfTheSeparateAddition) {
   };
   const Tensor taken = gradient(false), separate = gradient(true);
   expect_near(taken, separate, 0, 0);
+}
+
+/// The loss of a tied model: the weight embeds tokens, and classifies.
+Tensor tied_loss(const Tensor& weight, const Tensor& tokens) {
+  return mm(embedding(weight, tokens).exp(), weight.t()).sum();
+}
+
+TEST(ArrivedGradient, OfATiedWeightGetsTheRowsOfTheEmbeddingInPlace) {
+  const Tensor tokens = tensor({2, 0, 2});
+  const auto gradient = [&](bool hooked, const Tensor& place) {
+    const Tensor weight = random_tensor({6, 4}, DType::kF32, 1).set_requires_grad();
+    if (place.defined()) set_grad_destination(weight, place);
+    const Tensor rows = embedding(weight, tokens);
+    HookHandle handle;
+    if (hooked) handle = register_posthook(*rows.grad_fn(), [](std::span<Tensor>, auto) {});
+    const Tensor loss = mm(rows.exp(), weight.t()).sum();
+    OpCounter counter;
+    {
+      const ModeGuard on(counter);
+      loss.backward();
+    }
+    EXPECT_EQ(counter.counts(Phase::kBackward).contains("_embedding_gradient_added_"), !hooked)
+        << counter.table();
+    EXPECT_EQ(additions(counter), hooked ? 1 : 0) << counter.table();
+    if (place.defined()) {
+      EXPECT_EQ(weight.grad().data(), place.data());
+    }
+    return weight.grad();
+  };
+  // The copies that the products make of gradients without strides are there in all cases.
+  const auto copies_of = [&](bool hooked, const Tensor& place, const Tensor& wanted) {
+    const int64_t before = hidden_copies().copies;
+    expect_near(gradient(hooked, place), wanted, 0, 0);
+    return hidden_copies().copies - before;
+  };
+  const Tensor separate = gradient(true, {});
+  const int64_t without_place = copies_of(true, {}, separate);
+  EXPECT_EQ(copies_of(false, {}, separate), without_place);
+  EXPECT_EQ(copies_of(false, zeros({6, 4}), separate), without_place);
+  EXPECT_EQ(copies_of(true, zeros({6, 4}), separate), without_place);
+}
+
+TEST(ArrivedGradient, OfATiedWeightHasASecondDerivative) {
+  const Tensor tokens = tensor({1, 0, 1});
+  const TensorFunction loss = [&](TensorList t) { return tied_loss(t[0], tokens); };
+  EXPECT_TRUE(gradgradcheck(loss, {random_tensor({3, 2}, DType::kF64, 1).set_requires_grad()}));
 }
 
 TEST(ArrivedGradient, ReachesHooksOfTheTensorAsTheWholeSum) {

@@ -411,7 +411,9 @@ TEST(Function, AVmapMethodMustReturnTheBatch) {
     static Tensor vmap(const FunctionBatch&, const Tensor& x) { return x.select(0, 0); }
   };
   const auto lost = [](const Tensor& a) { return Lost::apply(a); };
+  // A vector of three is no batch of two, nor is one of two a batch of four.
   EXPECT_THROWS(vmap(lost)(sample::matrix(2, 3)), AutogradError, "[Lost]", "batch of 2");
+  EXPECT_THROWS(vmap(lost)(sample::matrix(4, 2)), AutogradError, "[Lost]", "batch of 4");
 }
 
 // Faults ---------------------------------------------------------------------------------------

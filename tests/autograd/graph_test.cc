@@ -145,6 +145,76 @@ TEST(GraphToDot, NumbersTheResultsThatEdgesEnter) {
   EXPECT_THAT(graph_to_dot({(parts[1] * 2).sum()}), HasSubstr("[label=\"1\"]"));
 }
 
+/// Multiplies by each of `weights` and takes the tangent.
+Tensor layers(Tensor x, TensorList weights) {
+  for (const Tensor& weight : weights) x = (x * weight).tanh();
+  return x;
+}
+
+std::vector<Tensor> leaves(int count) {
+  std::vector<Tensor> all;
+  for (int i = 0; i < count; ++i) all.push_back(leaf({3, 4}));
+  return all;
+}
+
+TEST(GraphToDot, FoldsEqualBlocksBetweenTheFirstAndTheLast) {
+  const Tensor x = leaf({1, 2});
+  const std::vector<Tensor> weights = leaves(6);
+  GraphToDotOptions options;
+  options.saved_tensors = false;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    options.names.emplace_back(weights[i], "w" + std::to_string(i));
+  }
+  const Tensor loss = layers(x.exp(), weights).sum();
+  EXPECT_THAT(graph_to_dot({loss}, options), Not(HasSubstr("more blocks")));
+  options.fold_blocks = true;
+  // n0 is the sum; tanh and mul of layer 5 are n1 and n2, those of layer 0 n11 and n12.
+  const std::string dot = graph_to_dot({loss}, options);
+  EXPECT_THAT(dot, HasSubstr("f0 [shape=box3d, label=\"4 more blocks of 2 nodes\"]"));
+  EXPECT_THAT(dot, HasSubstr("  n0 -> n1;\n  n1 -> n2;\n  n2 -> f0;\n"));
+  EXPECT_THAT(dot, HasSubstr("  f0 -> n11;\n  n11 -> n12;\n"));
+  EXPECT_THAT(dot, HasSubstr("w0\\n"));
+  EXPECT_THAT(dot, HasSubstr("w5\\n"));
+  for (const char* folded : {"n3 ", "n10 ", "w1", "w4", "f0 -> f0"}) {
+    EXPECT_THAT(dot, Not(HasSubstr(folded)));
+  }
+  options.saved_tensors = true;
+  // Of each folded block the weight, the product's argument and the tangent, which the next keeps.
+  EXPECT_THAT(graph_to_dot({loss}, options),
+              HasSubstr("4 more blocks of 2 nodes\\nkeep 144 bytes"));
+}
+
+TEST(GraphToDot, DrawsALeafThatFoldedBlocksShareWithOthers) {
+  const Tensor x = leaf({1, 2}), tied = leaf({3, 4});
+  GraphToDotOptions options;
+  options.names = {{tied, "tied"}};
+  options.fold_blocks = true;
+  const std::string dot =
+      graph_to_dot({layers(x.exp(), std::vector<Tensor>(5, tied)).sum()}, options);
+  EXPECT_THAT(dot, HasSubstr("3 more blocks of 2 nodes"));
+  EXPECT_THAT(dot, HasSubstr("label=\"tied\\nAccumulateGrad"));
+  // Each edge of a fold is drawn once.
+  EXPECT_THAT(dot, testing::ContainsRegex("f0 -> n1[0-9];"));
+  const size_t last = dot.rfind("f0 -> ");
+  EXPECT_EQ(dot.find(dot.substr(last, dot.find('\n', last) - last)), last);
+}
+
+TEST(GraphToDot, BlocksOfOtherShapesOrFewerThanFourAreDrawn) {
+  GraphToDotOptions options;
+  options.fold_blocks = true;
+  const Tensor x = leaf({1, 2});
+  EXPECT_THAT(graph_to_dot({layers(x.exp(), leaves(3)).sum()}, options),
+              Not(HasSubstr("more blocks")));
+  // From {2} to {1, 2} after three layers: two groups of three.
+  const Tensor middle = layers(x.exp(), leaves(3)).reshape({1, 2});
+  EXPECT_THAT(graph_to_dot({layers(middle, leaves(3)).sum()}, options),
+              Not(HasSubstr("more blocks")));
+  const std::string both =
+      graph_to_dot({layers(layers(x.exp(), leaves(4)).reshape({1, 2}), leaves(5)).sum()}, options);
+  EXPECT_THAT(both, HasSubstr("f0 [shape=box3d, label=\"3 more blocks of 2 nodes"));
+  EXPECT_THAT(both, HasSubstr("f1 [shape=box3d, label=\"2 more blocks of 2 nodes"));
+}
+
 TEST(GraphNodes, AreOneForAllPartsOfUnbind) {
   const Tensor x = ones({100}).set_requires_grad(true);
   Tensor total = zeros({});

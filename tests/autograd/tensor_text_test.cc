@@ -173,8 +173,13 @@ TEST(TensorText, RemarksFillALineUpToItsWidth) {
   EXPECT_EQ(format_tensor(zeros({2, 0}, DType::kBool)), "tensor([], size=(2, 0), dtype=bool)");
   EXPECT_EQ(format_tensor(zeros({3}, Device{DeviceType::kMeta})),
             "tensor(..., device='meta', size=(3,))");
-  EXPECT_EQ(format_tensor(zeros({3}, {DType::kI64, kMeta})),
+  const Tensor three = zeros({3}, {DType::kI64, kMeta});
+  EXPECT_EQ(format_tensor(three), "tensor(..., device='meta', size=(3,), dtype=int64)");
+  EXPECT_EQ(format_tensor(three, {.line_width = 51}),
             "tensor(..., device='meta', size=(3,), dtype=int64)");
+  EXPECT_EQ(format_tensor(three, {.line_width = 50}),
+            "tensor(..., device='meta', size=(3,),\n"
+            "       dtype=int64)");
 }
 
 TEST(TensorText, ATensorOfADeviceIsCopiedToBeShown) {
@@ -219,6 +224,13 @@ TEST(TensorText, StreamsAndFmtWriteTheSame) {
   out << x;
   EXPECT_EQ(out.str(), "tensor([1, 2])");
   EXPECT_EQ(fmt::format("{} and {:>16}", x, x), "tensor([1, 2]) and   tensor([1, 2])");
+}
+
+TEST(TensorText, SizesTypesAndDevicesAreWrittenAsErrorsWriteThem) {
+  const Tensor x = zeros({2, 3}, DType::kBF16);
+  std::ostringstream out;
+  out << x.sizes() << ' ' << x.strides() << ' ' << x.dtype() << ' ' << x.device();
+  EXPECT_EQ(out.str(), "[2, 3] [3, 1] bfloat16 cpu");
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ TEST(Diagnosis, UnknownEnumNameGetsTheNearest) {
       error("precision: F23"),
       "a:1:12: precision is F23: expected one of F32, BF16_MIXED, F16_MIXED. Did you mean F32?");
   EXPECT_EQ(error("schedule { kind: cosine }"),
-            "a:1:18: schedule.kind is cosine: expected one of COSINE, CONSTANT, LINEAR, WSD. Did "
+            "a:1:18: schedule.kind is cosine: expected one of COSINE, CONSTANT, LINEAR, WSD, "
+            "INVERSE_SQRT. Did "
             "you mean COSINE?");
 }
 

@@ -34,8 +34,8 @@ TEST(FieldDocs, NumbersHaveRangeDefaultAndUnit) {
 }
 
 TEST(FieldDocs, NamesToChooseFromAreListed) {
-  EXPECT_EQ(doc_of("schedule.kind").range, "one of COSINE, CONSTANT, LINEAR, WSD");
-  EXPECT_EQ(doc_of("optimizer.sgd").range, "one of adamw, sgd, muon");
+  EXPECT_EQ(doc_of("schedule.kind").range, "one of COSINE, CONSTANT, LINEAR, WSD, INVERSE_SQRT");
+  EXPECT_EQ(doc_of("optimizer.sgd").range, "one of adamw, sgd, muon, lion, adafactor");
   EXPECT_EQ(doc_of("optimizer.sgd").fallback, "not chosen");
 }
 

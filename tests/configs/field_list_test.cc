@@ -36,7 +36,7 @@ TEST(Completions, StartWithThePrefix) {
 TEST(Completions, ListValuesWhereTheSchemaKnowsThem) {
   EXPECT_THAT(completions("schedule.kind="),
               ElementsAre("schedule.kind=COSINE", "schedule.kind=CONSTANT", "schedule.kind=LINEAR",
-                          "schedule.kind=WSD"));
+                          "schedule.kind=WSD", "schedule.kind=INVERSE_SQRT"));
   EXPECT_THAT(completions("schedule.kind=COS"), ElementsAre("schedule.kind=COSINE"));
   EXPECT_THAT(completions("optimizer.sgd.nesterov="),
               ElementsAre("optimizer.sgd.nesterov=true", "optimizer.sgd.nesterov=false"));

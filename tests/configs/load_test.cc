@@ -111,7 +111,8 @@ TEST_F(Load, OverridesThatDoNotFitAreRefused) {
   EXPECT_EQ(refusal("optimizer.sgd.nesterov=yes"),
             "optimizer.sgd.nesterov is yes: expected true or false.");
   EXPECT_EQ(refusal("schedule.kind=COSIN"),
-            "schedule.kind is COSIN: expected one of COSINE, CONSTANT, LINEAR, WSD. Did you mean "
+            "schedule.kind is COSIN: expected one of COSINE, CONSTANT, LINEAR, WSD, INVERSE_SQRT. "
+            "Did you mean "
             "COSINE?");
   EXPECT_EQ(refusal("seed=-1"), "seed is -1: expected an integer from 0 to 2^64 - 1.");
   EXPECT_EQ(

@@ -24,6 +24,37 @@ std::string classifier_problem(const std::vector<std::string>& assignments) {
   return "no error";
 }
 
+TEST(Lora, DefaultsAreTheDocumentedOnesAndNoneIsChosen) {
+  EXPECT_FALSE(load_text(kSmallestClassifier).model().has_lora());
+  RunConfig config;
+  Origins origins;
+  merge_text(config, origins, kSmallestClassifier, "a");
+  merge_text(config, origins, "model { lora {} }", "b");
+  resolve(config, origins);
+  const LoraConfig& lora = config.model().lora();
+  EXPECT_EQ(lora.rank(), 8);
+  EXPECT_EQ(lora.alpha(), 16);
+  EXPECT_EQ(lora.dropout(), 0);
+  ASSERT_EQ(lora.targets_size(), 1);
+  EXPECT_EQ(lora.targets(0), "*");
+}
+
+TEST(Lora, RefusesValuesOutsideTheirRanges) {
+  for (const char* wrong : {"model.lora.rank=0", "model.lora.alpha=0", "model.lora.dropout=1"}) {
+    EXPECT_NE(classifier_problem({wrong}), "no error") << wrong;
+  }
+  EXPECT_EQ(
+      classifier_problem({"model.lora.targets=[]"}),
+      "--set model.lora.targets=[]: model.lora.targets is []: expected a pattern of the names "
+      "of linear layers, such as \"*\".");
+}
+
+TEST(Freeze, APatternMustNotBeEmpty) {
+  EXPECT_EQ(classifier_problem({"model.freeze=[\"fc\", \"\"]"}),
+            "--set model.freeze=[\"fc\", \"\"]: model.freeze[1] is empty: expected a pattern of "
+            "names, such as \"*.bias\".");
+}
+
 TEST(Resnet, DefaultsAreTheDocumentedOnes) {
   const ResnetConfig resnet = load_text(kSmallestClassifier).model().resnet();
   EXPECT_EQ(resnet.channels(), 3);
@@ -92,7 +123,7 @@ TEST(Sources, LanguageModelsTakeTokens) {
   } catch (const SourceError& e) {
     EXPECT_STREQ(e.what(),
                  "b:2:3: data.table gives rows of features, but model.gpt2 is a language model: "
-                 "expected data.text, data.shards, data.mixture or data.random.");
+                 "expected data.text, data.shards, data.mixture, data.examples or data.random.");
   }
 }
 

@@ -91,5 +91,34 @@ TEST(Muon, RefusesValuesOutsideTheirRanges) {
 
 TEST(Muon, MayUpdateInBackward) { EXPECT_EQ(refusal("clip_grad_norm: 0 muon {} }"), "no error"); }
 
+TEST(ParameterGroups, TakeTheirWeightDecayFromTheOptimizer) {
+  const RunConfig config =
+      load_text(std::string(kSmallest) +
+                "optimizer { weight_decay: 0.3 groups { parameters: \"a\" } "
+                "groups { parameters: [\"b\", \"c\"] weight_decay: 0 learning_rate_factor: 2 } }");
+  ASSERT_EQ(config.optimizer().groups_size(), 2);
+  EXPECT_EQ(config.optimizer().groups(0).weight_decay(), 0.3);
+  EXPECT_EQ(config.optimizer().groups(0).learning_rate_factor(), 1);
+  EXPECT_EQ(config.optimizer().groups(1).weight_decay(), 0);
+  EXPECT_EQ(config.optimizer().groups(1).parameters_size(), 2);
+}
+
+TEST(ParameterGroups, NeedPatterns) {
+  const auto refusal_of = [](const std::string& group) -> std::string {
+    try {
+      load_text(std::string(kSmallest) + "optimizer { groups { " + group + " } }");
+    } catch (const SourceError& error) {
+      return error.problem();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(refusal_of("weight_decay: 0"),
+              StartsWith("optimizer.groups[0].parameters is required"));
+  EXPECT_EQ(refusal_of("parameters: [\"a\", \"\"]"),
+            "optimizer.groups[0].parameters has an empty pattern: expected patterns of names, such "
+            "as \"*.bias\".");
+  EXPECT_EQ(refusal_of("parameters: \"a\""), "no error");
+}
+
 }  // namespace
 }  // namespace lockstep::config

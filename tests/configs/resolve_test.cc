@@ -61,6 +61,40 @@ TEST(Resolve, BatchNormOverRanksDoesNotGoWithBitwise) {
                                "BITWISE: the samples that are normalised together"));
 }
 
+TEST(Resolve, LeavesByTheSpeedOfRanksAreForBitwiseAndStrategiesThatDoNotGatherInEachPass) {
+  EXPECT_EQ(load_text(kSmallest, "a.txtpb").parallel().balance(), ParallelConfig::EVEN);
+  const auto balanced = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"parallel.balance=SPEED", "train.batch_size=8"});
+    return more;
+  };
+  for (const char* strategy : {"DDP", "SHARD_OPTIMIZER"}) {
+    const RunConfig config = smallest_with(
+        balanced({"reproducibility=BITWISE", std::string("parallel.strategy=") + strategy}));
+    EXPECT_EQ(config.parallel().balance(), ParallelConfig::SPEED);
+  }
+  EXPECT_TRUE(problem(balanced({}))
+                  .starts_with("parallel.balance: SPEED needs reproducibility: BITWISE: otherwise "
+                               "the rank that computes a "
+                               "leaf changes bits"));
+  for (const char* strategy : {"FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD"}) {
+    EXPECT_TRUE(
+        problem(balanced({"reproducibility=BITWISE", std::string("parallel.strategy=") + strategy}))
+            .starts_with(std::string("parallel.balance: SPEED does not go with "
+                                     "parallel.strategy: ") +
+                         strategy))
+        << strategy;
+  }
+  EXPECT_TRUE(problem(balanced({"reproducibility=BITWISE", "train.leaves=1"}))
+                  .starts_with("parallel.balance: SPEED moves leaves between ranks"));
+}
+
+TEST(Resolve, TheLimitOfSlowRanksIsAboveOneOrNone) {
+  EXPECT_EQ(load_text(kSmallest, "a.txtpb").parallel().leave_out_slower(), 0);
+  EXPECT_EQ(smallest_with({"parallel.leave_out_slower=1.5"}).parallel().leave_out_slower(), 1.5);
+  EXPECT_TRUE(problem({"parallel.leave_out_slower=1"})
+                  .starts_with("parallel.leave_out_slower is 1: expected more than 1"));
+}
+
 TEST(Resolve, BatchNormOverRanksDoesNotGoWithAudits) {
   EXPECT_TRUE(problem({"parallel.sync_batch_norm=true", "audit.every_steps=10"})
                   .starts_with("audit.every_steps does not go with parallel.sync_batch_norm"));

@@ -168,6 +168,8 @@ void unset_scalars(const pb::Message& message, std::vector<std::string>& found) 
                             : message.GetReflection()->HasField(message, &field);
     if (field.message_type() == nullptr) {
       if (!is_set && !may_be_empty(field)) found.push_back(field.full_name());
+    } else if (field.is_repeated()) {
+      continue;  // random_config lists no messages
     } else if (is_set) {
       unset_scalars(message.GetReflection()->GetMessage(message, &field), found);
     } else if (field.real_containing_oneof() == nullptr) {

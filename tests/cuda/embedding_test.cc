@@ -31,6 +31,22 @@ TEST(CudaEmbedding, GradientsAreAddedInTheOrderOfTheIndices) {
   }
 }
 
+TEST(CudaEmbedding, GradientsAreAddedToWhatArrivedBefore) {
+  for (const DType dtype : kFloating) {
+    for (const int64_t width : {1, 8, 200}) {
+      SCOPED_TRACE(testing::Message() << to_string(dtype) << ", " << width << " wide");
+      expect_same_bits({random_tensor({77, width}, dtype), repeated_indices({77}, 30),
+                        random_tensor({40, width}, dtype)},
+                       [](const std::vector<Tensor>& t) {
+                         const Tensor place = t[2].clone();
+                         _embedding_gradient_added_(place, t[0], t[1], 15, true);
+                         return std::vector<Tensor>{
+                             place, _embedding_gradient_added(t[2], t[0], t[1], -1, false)};
+                       });
+    }
+  }
+}
+
 TEST(CudaEmbedding, ManyIndicesAndManyRowsKeepTheirOrder) {
   // Work units of several warps, and row numbers of one, two and three radix digits.
   for (const int64_t rows : {3, 300, 70000}) {

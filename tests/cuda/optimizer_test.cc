@@ -116,6 +116,13 @@ TEST(CudaSgd, LeavesTheBitsOfTheCpuWithAndWithoutMomentum) {
   });
 }
 
+TEST(CudaLion, LeavesTheBitsOfTheCpu) {
+  expect_the_steps_of_the_cpu([](const Parameters& p, const Tensor&) {
+    _fused_lion_(p.values, p.grads, p.first, 0.1, 0.9, 0.99, 0.05, 0.7,
+                 every_second(p.values.size()));
+  });
+}
+
 TEST(CudaOptimizers, TakeWhatTheDeviceAloneKnows) {
   for (const float found : {0.0F, 1.0F}) {
     expect_the_steps_of_the_cpu([found](const Parameters& p, const Tensor& step) {
@@ -126,6 +133,8 @@ TEST(CudaOptimizers, TakeWhatTheDeviceAloneKnows) {
                     grad_factor, found_inf);
       _fused_sgd_(p.values, p.grads, p.first, 0.1, 0.9, true, 0.05, 0.7, {}, grad_factor,
                   found_inf);
+      _fused_lion_(p.values, p.grads, p.first, 0.1, 0.9, 0.99, 0.05, 0.7, {}, grad_factor,
+                   found_inf);
     });
   }
 }
@@ -148,6 +157,7 @@ TEST(CudaOptimizers, WriteTheCastsOfTheCpu) {
                     {}, {}, {}, of);
       for (size_t i = 0; i < of.size(); ++i) expect_equal_bits(of[i], p->values[i].to(half));
       _fused_sgd_(p->values, p->grads, {}, 0.1, 0, false, 0.05, 0.7, {}, {}, {}, of);
+      _fused_lion_(p->values, p->grads, p->first, 0.1, 0.9, 0.99, 0.05, 0.7, {}, {}, {}, of);
     }
     for (size_t i = 0; i < casts[0].size(); ++i) expect_equal_bits(casts[1][i], casts[0][i]);
   }

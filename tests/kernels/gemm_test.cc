@@ -11,6 +11,8 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/device/exact_rows.h"
+#include "tests/core/native_bf16.h"
 
 namespace lockstep::cpu {
 namespace {
@@ -230,6 +232,48 @@ TEST(Gemm, BitsDoNotDependOnTheNumberOfThreads) {
   }
   expect_same_bits<float>(1, 1, 3000, 768, false, true);
   expect_same_bits<float>(1, 3000, 1, 768, false, false);
+}
+
+/// The bits of the first rows of products of one `k` and `n` with more and more rows.
+template <class T>
+void expect_rows_of_their_own(int64_t n, int64_t k, bool turn_b, bool added) {
+  constexpr int64_t kMost = 300;
+  const auto rows = [&](int64_t m) {
+    Case<T> product(1, m, n, k, false, turn_b);
+    // The operands of any number of rows: those of the largest.
+    product.a = numbers<T>(kMost * k, 20);
+    product.b = numbers<T>(n * k, 20);
+    product.product.a.data = product.a.data();
+    product.product.b.data = product.b.data();
+    if (added) product.add_row(1, 1);
+    gemm(product.product);
+    return product.result;
+  };
+  const std::vector<T> all = rows(kMost);
+  for (const int64_t m : {1, 2, 3, 4, 7, 8, 15, 16, 17, 33, 64, 129}) {
+    const std::vector<T> few = rows(m);
+    ASSERT_EQ(std::memcmp(few.data(), all.data(), few.size() * sizeof(T)), 0)
+        << m << " rows, n " << n << ", k " << k << ", turned " << turn_b << ", added " << added;
+  }
+}
+
+TEST(Gemm, ARowHasTheSameBitsBesideAnyNumberOfOthers) {
+  const ExactRows exact_rows;
+  for (const bool turn_b : {false, true}) {
+    for (const bool added : {false, true}) {
+      for (const int64_t k : {1, 3, 64, 385, 1000, 1024}) {
+        for (const int64_t n : {1, 2, 7, 49, 256}) {
+          expect_rows_of_their_own<float>(n, k, turn_b, added);
+        }
+        expect_rows_of_their_own<double>(49, k, turn_b, added);
+        if (!has_native_bf16()) expect_rows_of_their_own<BFloat16>(49, k, turn_b, added);
+        expect_rows_of_their_own<Half>(49, k, turn_b, added);
+      }
+      // Widths at which the tiles of a larger product end elsewhere.
+      expect_rows_of_their_own<float>(1000, 768, turn_b, added);
+      if (!has_native_bf16()) expect_rows_of_their_own<BFloat16>(1000, 768, turn_b, added);
+    }
+  }
 }
 
 TEST(GemmBlock, ScalesAndAddsToItsResult) {

@@ -64,6 +64,28 @@ TEST(Embedding, GradientIsWrittenIntoTheGivenPlace) {
   EXPECT_EQ(values(place.select(0, 2)), (std::vector<double>{2, 2, 2}));
 }
 
+TEST(Embedding, GradientAddedHasTheBitsOfTheSeparateAddition) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
+    SCOPED_TRACE(to_string(dtype));
+    const Tensor sum = random_tensor({12, 9}, dtype, 1);
+    const Tensor grad = random_tensor({40, 9}, dtype, 2);
+    const Tensor indices = scattered_indices({40}, 9);  // rows 9 to 11 have no use
+    for (const bool by_frequency : {false, true}) {
+      const Tensor wanted =
+          sum + embedding_dense_backward(grad, indices, 12, /*padding_idx=*/3, by_frequency);
+      EXPECT_TRUE(equal(_embedding_gradient_added(sum, grad, indices, 3, by_frequency), wanted));
+      const Tensor place = sum.clone();
+      _embedding_gradient_added_(place, grad, indices, 3, by_frequency);
+      EXPECT_TRUE(equal(place, wanted));
+    }
+  }
+  expect_error<ShapeError>(
+      [] {
+        _embedding_gradient_added(zeros({4, 3}), zeros({2, 5}), zeros({2}, DType::kI64), -1, false);
+      },
+      "[_embedding_gradient_added]", "width 3", "[2, 5]");
+}
+
 TEST(Embedding, GradientBitsDoNotDependOnThreads) {
   for (const int64_t rows : {7, 65, 5000}) {
     const Tensor indices = scattered_indices({2000}, rows);

@@ -111,6 +111,45 @@ TEST(FusedSgd, FollowsTheFormulas) {
   }
 }
 
+TEST(FusedLion, FollowsThePaperOver50Steps) {
+  const Options o;
+  Parameters p(DType::kF64);
+  const Parameters start(DType::kF64);
+  const Dims decayed{0, 0, 1, 1, 1};
+  // Gradients of both signs, that change: means cross zero.
+  const auto factor = [&](int step) { return o.factor * std::cos(0.3 * step); };
+  for (int step = 0; step < 50; ++step) {
+    _fused_lion_(p.values, p.grads, p.first, o.lr, o.beta1, o.beta2, o.decay, factor(step),
+                 decayed);
+  }
+  for (size_t t = 0; t < p.values.size(); ++t) {
+    for (int64_t i = 0; i < p.values[t].numel(); ++i) {
+      double value = element<double>(start.values[t], i), m = 0;
+      for (int step = 0; step < 50; ++step) {
+        const double g = factor(step) * element<double>(start.grads[t], i);
+        const double c = o.beta1 * m + (1 - o.beta1) * g;
+        const double sign = c > 0 ? 1 : c < 0 ? -1 : 0;
+        value -= o.lr * (sign + (decayed[t] != 0 ? o.decay : 0) * value);
+        m = o.beta2 * m + (1 - o.beta2) * g;
+      }
+      ASSERT_NEAR(element<double>(p.values[t], i), value, 1e-13);
+      ASSERT_NEAR(element<double>(p.first[t], i), m, 1e-13);
+    }
+  }
+  EXPECT_TRUE(equal(p.grads[2], start.grads[2]));
+}
+
+TEST(FusedLion, AGradientOfZeroMovesNothingAndNaNStays) {
+  std::vector<Tensor> values = {ones({2})}, means = {zeros({2})};
+  std::vector<Tensor> gradients = {full({2}, 0.0)};
+  _fused_lion_(values, gradients, means, 0.1, 0.9, 0.99, 0);
+  EXPECT_EQ(element<float>(values[0], 1), 1);
+  gradients[0].data<float>()[1] = std::nanf("");
+  _fused_lion_(values, gradients, means, 0.1, 0.9, 0.99, 0);
+  EXPECT_EQ(element<float>(values[0], 0), 1);
+  EXPECT_TRUE(std::isnan(element<float>(values[0], 1)));
+}
+
 TEST(FusedOptimizers, WriteTheCastsOfWhatTheyUpdate) {
   const Options o;
   for (const DType half : {DType::kBF16, DType::kF16}) {
@@ -134,6 +173,8 @@ TEST(FusedOptimizers, WriteTheCastsOfWhatTheyUpdate) {
       _fused_sgd_(p.values, p.grads, p.first, o.lr, momentum, false, o.decay, 1, {}, {}, {}, casts);
       expect_casts("sgd ");
     }
+    _fused_lion_(p.values, p.grads, p.first, o.lr, o.beta1, o.beta2, o.decay, 1, {}, {}, {}, casts);
+    expect_casts("lion ");
   }
 }
 
@@ -162,8 +203,12 @@ std::vector<Tensor> stepped(double grad_scale, const Tensor& grad_factor = {},
   Parameters sgd;
   _fused_sgd_(sgd.values, sgd.grads, sgd.first, o.lr, 0.9, true, o.decay, grad_scale, {},
               grad_factor, found_inf);
+  Parameters lion;
+  _fused_lion_(lion.values, lion.grads, lion.first, o.lr, o.beta1, o.beta2, o.decay, grad_scale, {},
+               grad_factor, found_inf);
   std::vector<Tensor> all;
-  for (const auto* list : {&adamw.values, &adamw.first, &adamw.second, &sgd.values, &sgd.first}) {
+  for (const auto* list : {&adamw.values, &adamw.first, &adamw.second, &sgd.values, &sgd.first,
+                           &lion.values, &lion.first}) {
     all.insert(all.end(), list->begin(), list->end());
   }
   return all;
@@ -182,8 +227,8 @@ TEST(FusedOptimizers, AFactorInATensorMultipliesTheOther) {
 TEST(FusedOptimizers, LeaveTheStepOutWhereFoundInfSaysSo) {
   const Parameters start;
   std::vector<Tensor> want;
-  for (const auto* list :
-       {&start.values, &start.first, &start.second, &start.values, &start.first}) {
+  for (const auto* list : {&start.values, &start.first, &start.second, &start.values, &start.first,
+                           &start.values, &start.first}) {
     want.insert(want.end(), list->begin(), list->end());
   }
   expect_equal(stepped(0.7, {}, ones({}, DType::kF32)), want);

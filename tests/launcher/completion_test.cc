@@ -89,7 +89,7 @@ TEST_F(Completion, OffersConfigPathsAndValues) {
   EXPECT_EQ(offered("lockstep config print --set model.resnet.blocks+"), "model.resnet.blocks+=\n");
   // Bash breaks words at '=', so completions contain only the text after it.
   EXPECT_EQ(offered("lockstep config print --set schedule.kind="),
-            "COSINE\nCONSTANT\nLINEAR\nWSD\n");
+            "COSINE\nCONSTANT\nLINEAR\nWSD\nINVERSE_SQRT\n");
   EXPECT_EQ(offered("lockstep config print --set schedule.kind=COS"), "COSINE\n");
 }
 

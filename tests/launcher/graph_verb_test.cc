@@ -36,6 +36,18 @@ TEST_F(Graph, DrawsAnSvg) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "loss.svg.dot"));
 }
 
+TEST_F(Graph, FoldsEqualLayers) {
+  put_config("run.txtpb");
+  const std::string folded = run("graph run.txtpb --set model.gpt2.layers=8").output;
+  EXPECT_TRUE(says(folded, "6 more blocks of "));
+  const std::string whole = run("graph run.txtpb --set model.gpt2.layers=8 --every-block").output;
+  EXPECT_FALSE(says(whole, "more blocks"));
+  EXPECT_TRUE(says(whole, "h.4.mlp.c_fc.weight"));
+  EXPECT_FALSE(says(folded, "h.4.mlp.c_fc.weight"));
+  EXPECT_TRUE(says(folded, "h.0.mlp.c_fc.weight"));
+  EXPECT_TRUE(says(folded, "h.7.mlp.c_fc.weight"));
+}
+
 TEST_F(Graph, SaysWhatItCannotWrite) {
   put_config("run.txtpb");
   const Result no_suffix = run("graph run.txtpb -o picture");

@@ -20,6 +20,14 @@ class Plan : public Program {
   }
 };
 
+TEST_F(Plan, SaysHowFarTheBaseModelOfMupIs) {
+  put_config("run.txtpb");
+  const Result result = run("plan run.txtpb --set model.mup.base_width=2");
+  EXPECT_TRUE(says(result.output,
+                   "muP: the model is 4 times as wide as its base model, its heads 4 times\n"))
+      << result.output << result.errors;
+}
+
 TEST_F(Plan, JsonSaysWhatTheRunNeeds) {
   put_config("run.txtpb");
   const Json plan = json("run.txtpb --set train.steps=5");

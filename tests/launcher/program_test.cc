@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace lockstep::launcher {
 namespace {
@@ -81,6 +85,43 @@ TEST_F(ProgramTest, SampleContinuesAPromptAndRepeatsForOneSeed) {
   ASSERT_EQ(first.status, 0) << first.output;
   EXPECT_TRUE(first.output.starts_with("the q"));
   EXPECT_EQ(first.output, run(options).output);
+}
+
+TEST_F(ProgramTest, SampleTellsTokensAndTheirLogProbabilitiesAsJson) {
+  write_config();
+  ASSERT_EQ(run("train run.txtpb --run-dir out").status, 0);
+  const std::string command =
+      "sample out --start ab --num-samples 2 --max-new-tokens 5 --json --in-run-precision";
+  const Result result = run(command);
+  ASSERT_EQ(result.status, 0) << result.output;
+  std::istringstream lines(result.output);
+  int texts = 0;
+  for (std::string line; std::getline(lines, line); ++texts) {
+    const auto text = nlohmann::json::parse(line);
+    EXPECT_EQ(text["prompt_tokens"].size(), 2u);
+    EXPECT_EQ(text["tokens"].size(), 5u);
+    ASSERT_EQ(text["log_probabilities"].size(), 5u);
+    for (const double each : text["log_probabilities"]) EXPECT_LT(each, 0);
+  }
+  EXPECT_EQ(texts, 2);
+}
+
+TEST_F(ProgramTest, ASampleEndsWhereADocumentEndsUnlessTold) {
+  write_config();
+  ASSERT_EQ(run("train run.txtpb --run-dir out --set data.text.tokenizer.bpe.vocab_size=260 "
+                "--set model.gpt2.vocab_size=260")
+                .status,
+            0);
+  const std::string command = "sample out --num-samples 1 --max-new-tokens 3000 --top-k 0 --json ";
+  const auto whole = nlohmann::json::parse(run(command + "--ignore-eos").output);
+  const std::vector<int64_t> tokens = whole["tokens"];
+  ASSERT_EQ(tokens.size(), 3000u);
+  // Nearly untrained, a model of 260 tokens draws the end of a document early.
+  const std::vector<int64_t> ended = nlohmann::json::parse(run(command).output)["tokens"];
+  ASSERT_LT(ended.size(), tokens.size());
+  EXPECT_TRUE(std::ranges::equal(ended, std::span(tokens).first(ended.size())));
+  EXPECT_EQ(std::ranges::count(ended, ended.back()), 1);
+  EXPECT_TRUE(says(std::string(whole["text"]), "<|endoftext|>"));
 }
 
 TEST_F(ProgramTest, SamplesSendNoControlBytesToATerminal) {

@@ -202,7 +202,7 @@ TEST_F(RendezvousTest, RanksWithAWrongSecretAreRefused) {
   const uint16_t port = free_port();
   const std::vector<Result> results = all(2, [&](int rank) {
     return train(torchrun(rank, 2, port) +
-                 fmt::format(" LOCKSTEP_START_LIMIT=2 LOCKSTEP_JOB_SECRET=s{}", rank));
+                 fmt::format(" LOCKSTEP_START_LIMIT=8 LOCKSTEP_JOB_SECRET=s{}", rank));
   });
   EXPECT_EQ(results[0].status, 5) << results[0].errors;
   EXPECT_THAT(results[0].errors, HasSubstr("it does not know the secret"));

@@ -190,7 +190,8 @@ TEST_F(Config, FieldsAreFoundByPathAndByWord) {
             "    Bytes of text generated and shown after the last step of a run on text.\n"
             "    Default 400; 0 = none.\n");
   const Result group = run("config fields optimizer.adamw");
-  EXPECT_TRUE(says(group.output, "optimizer.adamw: { ... }, one of adamw, sgd, muon; "));
+  EXPECT_TRUE(
+      says(group.output, "optimizer.adamw: { ... }, one of adamw, sgd, muon, lion, adafactor; "));
   EXPECT_TRUE(says(group.output, "optimizer.adamw.beta1: number"));
   EXPECT_FALSE(says(group.output, "optimizer.sgd"));
   const Result word = run("config fields --search newton --search MUON");

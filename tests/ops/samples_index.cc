@@ -18,6 +18,12 @@ void add_index_samples(SampleTable& table) {
                     .without_gradcheck("the second derivative leaves the scaling out, as ATen's"),
                 call("no indices", floats({0, 3}), integers({0}, 0, 4), 5, -1, false)},
       .large = {call("large", floats({2060, 65}), integers({2060}, 0, 300), 300, -1, false)}};
+  table["_embedding_gradient_added"] = {
+      .calls = {call("repeated rows", floats({5, 3}), floats({6, 3}), integers({6}, 0, 4), -1,
+                     false),
+                call("padded", floats({5, 4}), floats({2, 3, 4}), integers({2, 3}, 0, 4), 1, true)},
+      .large = {call("large", floats({300, 65}), floats({2060, 65}), integers({2060}, 0, 300), -1,
+                     false)}};
   table["index_select"] = {
       .calls = {call("rows", floats({4, 3}), 0, longs({2, 0, 2})),
                 call("columns", floats({4, 3}), -1, longs({1})),

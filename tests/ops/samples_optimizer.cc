@@ -39,6 +39,17 @@ void add_optimizer_samples(SampleTable& table) {
                      full({}, 0.3, DType::kF64), zeros({}, DType::kF32), two_halves())},
       .large = {call("large", two(1, 13000), two(3, 13000), two(5, 13000), 0.1, 0.9, false, 0.01)},
       .reads_strides = true};
+  table["_fused_lion_"] = {
+      .calls = {call("decayed", two(1), two(3), two(5), 0.1, 0.9, 0.99, 0.01),
+                call("clipped", two(1), two(3), two(5), 0.1, 0.9, 0.99, 0.01, 0.5, Dims{1, 0}),
+                call("told by the device", two(1), two(3), two(5), 0.1, 0.9, 0.99, 0.01, 0.5,
+                     Dims{}, full({}, 0.3, DType::kF64), zeros({}, DType::kF32)),
+                call("left out", two(1), two(3), two(5), 0.1, 0.9, 0.99, 0.01, 0.5, Dims{},
+                     full({}, 0.3, DType::kF64), ones({}, DType::kF32)),
+                call("with casts", two(1), two(3), two(5), 0.1, 0.9, 0.99, 0.01, 0.5, Dims{},
+                     full({}, 0.3, DType::kF64), zeros({}, DType::kF32), two_halves())},
+      .large = {call("large", two(1, 13000), two(3, 13000), two(5, 13000), 0.1, 0.9, 0.99, 0.01)},
+      .reads_strides = true};
   table["_block_square_sums"] = {
       .calls = {call("one block each", two(1)), call("no elements", Tensors{floats({0})}),
                 call("transposed", Tensors{with_gaps(floats({4, 3})), floats({2})})},
@@ -49,7 +60,9 @@ void add_optimizer_samples(SampleTable& table) {
       .large = {call("large", floats({67, 1031}))}};
   table["_fused_adamw_"].fixed_dtype = {"step", "grad_factor", "found_inf", "casts"};
   table["_fused_sgd_"].fixed_dtype = {"grad_factor", "found_inf", "casts"};
-  for (const char* op : {"_fused_adamw_", "_fused_sgd_", "_block_square_sums", "_ordered_sum"}) {
+  table["_fused_lion_"].fixed_dtype = {"grad_factor", "found_inf", "casts"};
+  for (const char* op :
+       {"_fused_adamw_", "_fused_sgd_", "_fused_lion_", "_block_square_sums", "_ordered_sum"}) {
     for (const DType half : {DType::kF16, DType::kBF16}) {
       table[op].refuses[half] = "parameters and gradients are kept in float32 or float64";
     }

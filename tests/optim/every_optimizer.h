@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "optim/adadelta.h"
+#include "optim/adafactor.h"
 #include "optim/adagrad.h"
 #include "optim/adam.h"
+#include "optim/lion.h"
 #include "optim/nadam.h"
 #include "optim/radam.h"
 #include "optim/rmsprop.h"
@@ -36,6 +38,10 @@ template <>
 struct OptionsOf<NAdam> : std::type_identity<NAdamOptions> {};
 template <>
 struct OptionsOf<RAdam> : std::type_identity<RAdamOptions> {};
+template <>
+struct OptionsOf<Lion> : std::type_identity<LionOptions> {};
+template <>
+struct OptionsOf<Adafactor> : std::type_identity<AdafactorOptions> {};
 
 /// Makes an optimizer of this kind with these options.
 template <class T>
@@ -55,7 +61,9 @@ inline std::vector<MakeOptimizer> every_optimizer() {
           maker<Adagrad>({.learning_rate = 0.1, .initial_accumulator_value = 0.1}),
           maker<Adadelta>({}),
           maker<NAdam>({}),
-          maker<RAdam>({.learning_rate = 0.1, .beta2 = 0.9})};
+          maker<RAdam>({.learning_rate = 0.1, .beta2 = 0.9}),
+          maker<Lion>({.learning_rate = 0.1, .weight_decay = 0.1}),
+          maker<Adafactor>({.learning_rate = 0.1, .weight_decay = 0.1})};
 }
 
 }  // namespace lockstep::optim

@@ -1,6 +1,6 @@
 // A plug-in that makes ranks fail in the middle of a step: its kernels replace one operator of
 // forward, one of backward and one that follows the all-reduce, and are correct except for one
-// call.
+// call, or late.
 //
 //   RANK_FAULT=RANK[@START]:OPERATOR:CALL:WHAT[:MILLISECONDS][,...]
 //
@@ -13,6 +13,7 @@
 //   exit    the program ends by exit(0), as if it had succeeded
 //   throw   an exception
 //   sleep   for MILLISECONDS
+//   slow    sleeps for MILLISECONDS in this call and all later ones
 
 #include <algorithm>
 #include <atomic>
@@ -76,7 +77,11 @@ class Calls {
   explicit Calls(const std::string& op) : fault_(fault_in(op)) {}
 
   void count() {
-    if (++calls_ != fault_.call) return;
+    const int call = ++calls_;
+    if (fault_.what == "slow" && fault_.call > 0 && call >= fault_.call) {
+      std::this_thread::sleep_for(fault_.time);
+    }
+    if (call != fault_.call) return;
     if (fault_.what == "segv") (void)std::raise(SIGSEGV);
     if (fault_.what == "exit") std::exit(0);
     if (fault_.what == "throw") throw std::runtime_error("the fault that was asked for");

@@ -93,6 +93,25 @@ std::vector<std::string> forgotten_by(const PublicHeaders& list,
   return forgotten;
 }
 
+/// Includes of `standard` headers by the headers that `root` reaches, as "a.h includes <b>".
+std::vector<std::string> includes_of(const std::set<std::string>& standard, const std::string& root,
+                                     const std::vector<SourceFile>& files) {
+  std::vector<std::string> found;
+  std::set<std::string> seen = {root};
+  for (std::vector<std::string> left = {root}; !left.empty();) {
+    const std::string path = left.back();
+    left.pop_back();
+    const SourceFile* const file = find(files, path);
+    if (file == nullptr) continue;
+    for (const Include& include : file->includes) {
+      if (standard.contains(include.path))
+        found.push_back(path + " includes <" + include.path + ">");
+      if (seen.insert(include.path).second) left.push_back(include.path);
+    }
+  }
+  return found;
+}
+
 TEST(PublicHeaders, TheyIncludeOnlyPublicHeaders) {
   const auto missing = missing_from(read_list(), read_source_tree(LOCKSTEP_SOURCE_DIR));
   EXPECT_TRUE(missing.empty()) << "not in include/headers.txt:\n" << join(missing);
@@ -105,6 +124,37 @@ TEST(PublicHeaders, TheUmbrellaIncludesTheFirstPartOfTheList) {
   std::set<std::string> included;
   for (const Include& include : umbrella->includes) included.insert(include.path);
   EXPECT_EQ(included, read_list().in_umbrella);
+}
+
+// A program that includes the umbrella header compiles in 320 MB; <filesystem> alone takes 27 MB.
+TEST(PublicHeaders, TheUmbrellaLeavesDearStandardHeadersOut) {
+  const std::set<std::string> dear = {"condition_variable",
+                                      "deque",
+                                      "filesystem",
+                                      "fstream",
+                                      "future",
+                                      "iomanip",
+                                      "iostream",
+                                      "list",
+                                      "locale",
+                                      "queue",
+                                      "random",
+                                      "ranges",
+                                      "regex",
+                                      "set",
+                                      "sstream",
+                                      "thread"};
+  const auto found = includes_of(dear, kUmbrella, read_source_tree(LOCKSTEP_SOURCE_DIR));
+  EXPECT_TRUE(found.empty()) << join(found);
+}
+
+TEST(PublicHeaders, IncludesOfIncludedHeadersAreFound) {
+  const std::vector<SourceFile> files = {
+      parse_source("nn/a.h", "#include <vector>\n#include \"nn/b.h\"\n"),
+      parse_source("nn/b.h", "#include <set>\n#include \"nn/a.h\"\n"),
+      parse_source("nn/c.h", "#include <set>\n"),
+  };
+  EXPECT_THAT(includes_of({"set", "regex"}, "nn/a.h", files), ElementsAre("nn/b.h includes <set>"));
 }
 
 TEST(PublicHeaders, EveryHeaderOfOperatorsIsPublic) {

@@ -18,6 +18,7 @@ class ForwardingTask : public Task {
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
     return task_->forward(batch, first, count);
   }
+  void train_on(int64_t first, int64_t end) override { task_->train_on(first, end); }
   Tensor losses(int64_t batch, int64_t first, int64_t count) override {
     return task_->losses(batch, first, count);
   }

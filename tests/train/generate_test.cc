@@ -10,6 +10,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
+#include "core/device/exact_rows.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/generator.h"
 #include "nn/models/gpt2.h"
@@ -53,6 +54,23 @@ TEST_F(GenerateTest, TokensThatNoTokenizerKnowsAreNotDrawn) {
   EXPECT_EQ(*std::ranges::max_element(tokens), 4);
   EXPECT_EQ(generate(model_, {1}, {.max_new_tokens = 9, .vocabulary = 99}),
             generate(model_, {1}, {.max_new_tokens = 9}));
+}
+
+TEST_F(GenerateTest, ATextEndsWithTheTokenThatEndsTexts) {
+  const GenerateOptions whole{.max_new_tokens = 40, .seed = 7};
+  const auto tokens = generate(model_, {1, 2}, whole);
+  const int64_t end = tokens[20];
+  const auto first = std::ranges::find(tokens, end);
+  std::vector<float> log_probabilities;
+  GenerateOptions options = whole;
+  options.end = end;
+  options.log_probabilities = &log_probabilities;
+  std::vector<int64_t> seen;
+  const auto ended =
+      generate(model_, {1, 2}, options, [&](int64_t token) { seen.push_back(token); });
+  EXPECT_EQ(ended, std::vector<int64_t>(tokens.begin(), first + 1));
+  EXPECT_EQ(seen, std::vector<int64_t>(tokens.begin(), first)) << "the end is no part of the text";
+  EXPECT_EQ(log_probabilities.size(), ended.size());
 }
 
 TEST_F(GenerateTest, ALongPromptCountsByItsEnd) {
@@ -105,6 +123,22 @@ TEST_F(GenerateTest, TokensAreDrawnWithTheProbabilitiesOfTheLikeliestAtTheTemper
       EXPECT_NEAR(drawn[token] / double{kDraws}, expected, 5 * std::sqrt(0.25 / kDraws)) << token;
     }
   }
+}
+
+TEST_F(GenerateTest, SaysTheLogProbabilitiesThatTrainingFindsForItsTokens) {
+  const ExactRows exact_rows;
+  const std::vector<int64_t> prompt = {1, 2};
+  std::vector<float> told;
+  std::vector<int64_t> all = prompt;
+  const auto drawn =
+      generate(model_, prompt, {.max_new_tokens = 6, .top_k = 3, .log_probabilities = &told});
+  all.insert(all.end(), drawn.begin(), drawn.end());
+  model_.train();
+  const Tensor found =
+      nn::log_probabilities(model_, tensor_from<int64_t>(std::span(all).first(7), {1, 7}),
+                            tensor_from<int64_t>(std::span(all).last(7), {1, 7}))
+          .detach();
+  EXPECT_THAT(told, testing::ElementsAreArray(found.data<float>() + 1, 6));
 }
 
 TEST_F(GenerateTest, EachTokenIsReportedAsItComes) {

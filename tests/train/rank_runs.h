@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -84,6 +86,19 @@ inline std::vector<const char*> bitwise_runs_and(std::vector<const char*> more) 
 inline std::string weights_of(const TemporaryDirectory& folder) {
   std::ifstream file(folder / "run" / "model.safetensors", std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Expects that a `layered_run` on `ranks` ranks which is stopped after some of its steps, and
+/// started again, ends with the weights of one that was not stopped.
+inline void expect_exact_resume(const std::string& more, int ranks) {
+  const TemporaryDirectory straight, stopped;
+  rethrow_first(run_on_ranks(layered_run(straight, more), straight, ranks));
+  int asked = 0;
+  const auto errors =
+      run_on_ranks(layered_run(stopped, more), stopped, ranks, [&] { return ++asked > 4; });
+  EXPECT_TRUE(errors.front());
+  rethrow_first(run_on_ranks(layered_run(stopped, more), stopped, ranks));
+  EXPECT_EQ(weights_of(stopped), weights_of(straight)) << more << ", " << ranks;
 }
 
 }  // namespace lockstep::train

@@ -114,6 +114,22 @@ TEST(RunningStatistics, OfTheFirstStepAreThoseOfOneRankWithoutBitwiseToo) {
   for (const WholeTrace& each : more) expect_same(each, more[0], "a rank differs");
 }
 
+TEST(RunningStatistics, OfRanksThatGetOtherLeavesInEachStepAreThoseOfOneRank) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = bitwise_run(folder);
+  const std::vector<std::vector<int64_t>> deals = {{1, 6, 1}, {4, 1, 3}, {2, 3, 3}, {1, 1, 6}};
+  const WholeTrace one = trace_alone(config, static_cast<int>(deals.size()));
+  rethrow_first(dist::run_thread_ranks(3, [&](dist::ProcessGroup& group) {
+    Trainer trainer =
+        Trainer::create(config, build_task(config, share_of_step(config.train(), &group)), &group);
+    for (size_t step = 0; step < deals.size(); ++step) {
+      trainer.deal_out(dist::LeafDeal::of_counts(deals[step]));
+      trainer.step();
+      EXPECT_TRUE(buffers_of(trainer) == one.buffers[step]) << "step " << step;
+    }
+  }));
+}
+
 TEST(RunningStatistics, CountTheMicroBatchesOfAllRanks) {
   const TemporaryDirectory folder;
   // With more ranks than leaves, ranks use smaller micro-batches.

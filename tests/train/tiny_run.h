@@ -12,8 +12,10 @@
 
 namespace lockstep::train {
 
-/// Resolved config of a small GPT-2 on a generated text in `folder`, with `more` merged into it.
-inline config::RunConfig tiny_run(const TemporaryDirectory& folder, const std::string& more = "") {
+/// Resolved config of a small GPT-2 on a generated text in `folder`, with the texts of `layers`
+/// merged into it one after the other.
+inline config::RunConfig run_of_layers(const TemporaryDirectory& folder,
+                                       const std::vector<std::string>& layers) {
   std::string text;
   for (int i = 0; i < 400; ++i)
     text += fmt::format("{} and {} make {}. ", i % 10, i % 7, i % 10 + i % 7);
@@ -27,9 +29,28 @@ inline config::RunConfig tiny_run(const TemporaryDirectory& folder, const std::s
   config::RunConfig config;
   config::Origins origins;
   config::merge_text(config, origins, base, "base.txtpb");
-  if (!more.empty()) config::merge_text(config, origins, more, "more.txtpb");
+  for (const std::string& each : layers) {
+    if (!each.empty()) config::merge_text(config, origins, each, "more.txtpb");
+  }
   config::resolve(config, origins);
   return config;
+}
+
+/// Resolves that config with `more` as one layer.
+inline config::RunConfig tiny_run(const TemporaryDirectory& folder, const std::string& more = "") {
+  return run_of_layers(folder, {more});
+}
+
+/// Resolves it with each message of `more` as a layer, so that `more` may name one several times.
+inline config::RunConfig layered_run(const TemporaryDirectory& folder, const std::string& more) {
+  std::vector<std::string> layers(1);
+  int depth = 0;
+  for (const char c : more) {
+    layers.back() += c;
+    if (c == '{') ++depth;
+    if (c == '}' && --depth == 0) layers.emplace_back();
+  }
+  return run_of_layers(folder, layers);
 }
 
 /// Results that must be equal in equal runs: losses, norms, and the bytes of the weights.

@@ -3,9 +3,10 @@
 // 264.
 
 #include <gtest/gtest.h>
-#include <link.h>
 
 #include <string_view>
+
+#include "tests/core/base/loaded_library.h"
 
 namespace lockstep {
 namespace {
@@ -14,21 +15,13 @@ constexpr size_t kMost = 1436;
 
 /// Bytes of thread-locals of the loaded library whose file has this name; 0 if it is not loaded.
 size_t thread_local_bytes(std::string_view name) {
-  struct Search {
-    std::string_view name;
-    size_t bytes = 0;
-  } search{name};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* data) {
-        auto& wanted = *static_cast<Search*>(data);
-        if (std::string_view(info->dlpi_name).find(wanted.name) == std::string_view::npos) return 0;
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          if (info->dlpi_phdr[i].p_type == PT_TLS) wanted.bytes = info->dlpi_phdr[i].p_memsz;
-        }
-        return 1;
-      },
-      &search);
-  return search.bytes;
+  size_t bytes = 0;
+  look_at_library(name, [&](const dl_phdr_info& info) {
+    for (int i = 0; i < info.dlpi_phnum; ++i) {
+      if (info.dlpi_phdr[i].p_type == PT_TLS) bytes = info.dlpi_phdr[i].p_memsz;
+    }
+  });
+  return bytes;
 }
 
 TEST(ThreadLocals, OfTheLibraryFitIntoARunningProgram) {

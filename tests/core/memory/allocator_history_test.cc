@@ -115,6 +115,19 @@ TEST_F(AllocatorRecord, BlocksFromBeforeItBeganAreNoPartOfThePeak) {
   EXPECT_TRUE(allocator.blocks_at_peak().empty());
 }
 
+TEST_F(AllocatorRecord, BlocksOfTheRecordBeforeAreNoPartOfThePeak) {
+  allocator.record_memory_history(100, /*stacks=*/false);
+  const Block first = get(20 * kMiB);
+  const Block last = get(24 * kMiB);
+  allocator.record_memory_history(100, /*stacks=*/false);
+  get(3 * kMiB);
+  EXPECT_THAT(sizes_at_peak(), ElementsAre(3));
+  allocator.free(first);
+  EXPECT_THAT(sizes_at_peak(), ElementsAre(3)) << "the first of the record before is no part of it";
+  allocator.free(last);
+  EXPECT_THAT(sizes_at_peak(), ElementsAre(3)) << "neither is the last";
+}
+
 TEST_F(AllocatorRecord, BlocksAtThePeakAreSortedByOperatorAndModule) {
   const NamedOperator add("add"), mm("mm");
   allocator.record_memory_history(100, /*stacks=*/false);

@@ -286,6 +286,9 @@ TEST(AllocatorStatistics, HavePyTorchsMeaning) {
   EXPECT_EQ(stats.allocated_bytes.all.allocated, 0);
   EXPECT_EQ(stats.allocated_bytes.all.freed, static_cast<int64_t>(3 * kMiB));
   EXPECT_EQ(stats.allocated_bytes.all.peak, 0);
+  EXPECT_EQ(stats.allocated_bytes.large_pool.peak, 0);
+  EXPECT_EQ(stats.allocated_bytes.small_pool.peak, 0);
+  EXPECT_EQ(stats.allocation.large_pool.peak, 0);
   EXPECT_EQ(stats.num_device_alloc, 0);
 }
 

@@ -100,6 +100,9 @@ TEST(AllocatorOptions, ErrorsNameSourceKeyValueAndWhatIsAllowed) {
   expect_refused("roundup_power2_divisions:[131072:2]", "65536");
   expect_refused("roundup_power2_divisions:[]", "\"[]\"");
   expect_refused("roundup_power2_divisions:[256:1", "\"[256:1\"");
+  expect_refused("roundup_power2_divisions:x256:1]", "\"x256:1]\"");
+  expect_refused("roundup_power2_divisions:4]", "\"4]\"");
+  expect_refused("roundup_power2_divisions:]", "\"]\"");
 }
 
 TEST(AllocatorOptions, UnknownKeysAreRefusedWithASuggestion) {

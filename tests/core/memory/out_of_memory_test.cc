@@ -199,6 +199,14 @@ TEST_F(OutOfMemory, TheReportTellsPiecesThatLiveBlocksKeepApart) {
   for (const Block& block : large) allocator.free(block);
   const std::string apart = "Free memory lies in pieces that blocks on loan keep apart.";
   expect_error<OutOfMemoryError>([&] { allocator.allocate(4 * kMiB, kStream); }, apart);
+  // All that is in pieces would just do; a request of more would not fit if they were one.
+  const size_t pieces = 16 * (2 * kMiB - 512);
+  expect_error<OutOfMemoryError>([&] { allocator.allocate(pieces, kStream); }, apart);
+  std::string report;
+  allocator.add_oom_observer([&](size_t, const std::string& text) { report = text; });
+  EXPECT_THROW(allocator.allocate(pieces + 512, kStream), OutOfMemoryError);
+  EXPECT_FALSE(report.empty());
+  EXPECT_EQ(report.find(apart), std::string::npos) << report;
 }
 
 }  // namespace

@@ -62,6 +62,17 @@ TEST(MemoryStats, SummaryIsATableOfEqualLines) {
   EXPECT_THAT(table, HasSubstr("1000 bytes at its peak"));
 }
 
+TEST(MemoryStats, BytesHaveTheUnitOfTheWholeUpToPebibytes) {
+  DeviceMemoryStats stats = sample_stats();
+  stats.allocated_bytes.all.peak = int64_t{5} << 40;
+  stats.allocated_bytes.all.allocated = int64_t{3} << 50;
+  stats.allocated_bytes.all.freed = (int64_t{768} << 10) - 1;
+  const std::string table = memory_summary(stats, kCPU);
+  EXPECT_THAT(table, HasSubstr("|   5120 GiB |   3072 TiB | 786431 B   |")) << table;
+  stats.allocated_bytes.all.allocated = int64_t{4000} << 50;
+  EXPECT_THAT(memory_summary(stats, kCPU), HasSubstr("|   4000 PiB | 786431 B   |"));
+}
+
 TEST(MemoryStats, CountsHaveTheUnitOfTheWhole) {
   DeviceMemoryStats stats = sample_stats();
   stats.allocation.all.allocated = 2'500'000'000;

@@ -108,6 +108,29 @@ TEST(SentencePieceTokenizer, AModelThatPutsASpaceFirstRoundTrips) {
   EXPECT_TRUE(encode(tokenizer, "").empty());
 }
 
+TEST(SentencePieceTokenizer, ATextIsContinuedWithoutTheSpaceThatBeginsOne) {
+  Model model = parsed(rhyme_model());
+  model.mutable_normalizer()->set_add_dummy_prefix(true);
+  const SentencePieceTokenizer tokenizer(model.SerializeAsString(), "m");
+  for (const auto& [first, second] :
+       std::vector<std::pair<std::string, std::string>>{{"The house", " that Jack"},
+                                                        {"The\n", "house that"},
+                                                        {"The ", "house"},
+                                                        {"The h", "ouse"},
+                                                        {"house", "\nThis"},
+                                                        {"Jack", "."},
+                                                        {"", "house"}}) {
+    Ids ids = encode(tokenizer, first);
+    encode_continued(tokenizer, second, false, ids);
+    std::string text;
+    for (const uint32_t id : ids) tokenizer.decode(id, text);
+    EXPECT_EQ(text, (first.empty() ? "" : " ") + first + second);
+  }
+  Ids ids;
+  encode_continued(tokenizer, " house that", true, ids);
+  EXPECT_EQ(ids, encode(tokenizer, "house that"));
+}
+
 TEST(SentencePieceTokenizer, PiecesAcrossWordsAreFound) {
   Model model = parsed(rhyme_model());
   Piece& piece = *model.add_pieces();

@@ -14,7 +14,7 @@ std::string label(size_t bytes = 40) {
   return text.c_str();
 }
 
-TEST(OperationLabel, SaysTheBucketOrTheUnit) {
+TEST(OperationLabel, SaysTheBucketTheFragmentOrTheUnit) {
   EXPECT_EQ(label(), "");
   {
     const OperationLabel bucket = OperationLabel::bucket(12);
@@ -23,6 +23,10 @@ TEST(OperationLabel, SaysTheBucketOrTheUnit) {
   {
     const OperationLabel unit = OperationLabel::unit("h.0");
     EXPECT_EQ(label(), "unit h.0");
+  }
+  {
+    const OperationLabel fragment = OperationLabel::fragment(2);
+    EXPECT_EQ(label(), "fragment 2");
   }
   const OperationLabel root = OperationLabel::unit("");
   EXPECT_EQ(label(), "root unit");

@@ -1,5 +1,6 @@
 #include "dist/collectives/operation.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -19,6 +20,14 @@ TEST(OperationTest, SignatureIsWrittenAsPeopleReadIt) {
   EXPECT_EQ(text(all_reduce(1024)), "all_reduce #17 of 1,024 float32, sum");
   EXPECT_EQ(text(all_reduce(0)), "all_reduce #17 of 0 float32, sum");
   EXPECT_EQ(text(all_reduce(1'234'567)), "all_reduce #17 of 1,234,567 float32, sum");
+  Operation over_leaves = all_reduce(4);
+  over_leaves.reduction.leaves = 8;
+  over_leaves.deal = LeafDeal::even(8, 3);
+  EXPECT_EQ(text(over_leaves), "all_reduce #17 of 4 float32, sum of 8 leaves");
+  over_leaves.deal = LeafDeal::of_counts(std::vector<int64_t>{5, 3});
+  EXPECT_EQ(text(over_leaves),
+            fmt::format("all_reduce #17 of 4 float32, sum of 8 leaves in deal {:016x}",
+                        over_leaves.deal.identity()));
   EXPECT_EQ(text({.kind = OpKind::kReduce,
                   .dtype = DType::kBF16,
                   .reduction = {ReduceOp::kPremultipliedSum, 0.5},
@@ -75,6 +84,11 @@ TEST(OperationTest, EveryFieldOfASignatureChangesItsHash) {
   for (const int32_t leaves : {1, 8, 8 + 256, 8 + 65536}) {
     signatures.push_back(base);
     signatures.back().reduction.leaves = leaves;
+  }
+  for (const uint64_t deal : {1, 2}) {
+    signatures.push_back(base);
+    signatures.back().reduction.leaves = 8;
+    signatures.back().deal = deal << 60 | deal;
   }
   std::set<uint64_t> hashes;
   for (const Signature& signature : signatures) hashes.insert(hash(signature));

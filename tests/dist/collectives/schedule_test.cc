@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "dist/collectives/leaf_tree.h"
+#include "dist/collectives/leaf_deal.h"
 #include "tests/dist/group/random_operation.h"
 
 namespace lockstep::dist {
@@ -213,9 +213,8 @@ RC_GTEST_PROP(ScheduleTest, ScratchMemoryIsAWindowOfSegmentsFromEachRank, ()) {
     const Schedule schedule = collective.plan(rank);
     // One sum from each other rank, or, over leaves, as many subtrees as the other ranks have.
     size_t others = static_cast<size_t>(collective.size - 1);
-    if (const int64_t leaves = schedule.reduction.leaves; leaves > 0) {
-      others =
-          schedule.joins.size() - subtrees(leaves_of_rank(leaves, rank, collective.size)).size();
+    if (const LeafDeal deal = collective.operation(rank).deal; !deal.is_empty()) {
+      others = schedule.joins.size() - subtrees(deal.of(rank)).size();
     }
     RC_ASSERT(schedule.scratch_bytes <=
               static_cast<uint64_t>(collective.cut.window) * collective.cut.segment_bytes * others);

@@ -71,7 +71,7 @@ TEST(Reducer, SizesThatAreNotGivenAreChosenAfterTheThirdStepAlikeOnAllRanks) {
       const LayeredNet net = large_net();
       ReducerOptions options;
       options.tree_leaves = tree_leaves;
-      if (tree_leaves > 0) options.leaves = leaves_of_rank(tree_leaves, group.rank(), 3);
+      if (tree_leaves > 0) options.leaves = LeafDeal::even(tree_leaves, 3).of(group.rank());
       Reducer reducer(net.parameters, &group, options);
       for (int step = 0; step < 3; ++step) {
         EXPECT_FALSE(reducer.choice());

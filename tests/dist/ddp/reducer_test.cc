@@ -36,7 +36,7 @@ BucketLimits small_buckets() { return {.first_bytes = 3000, .bytes = 6000}; }
 ReducerOptions tree_options(int64_t leaves, int rank, int ranks) {
   ReducerOptions options;
   options.buckets = small_buckets();
-  options.leaves = leaves_of_rank(leaves, rank, ranks);
+  options.leaves = LeafDeal::even(leaves, ranks).of(rank);
   options.tree_leaves = leaves;
   return options;
 }

@@ -196,6 +196,26 @@ TEST(StaticGraph, SeveralGradientsOfOneBackwardAreCounted) {
   });
 }
 
+TEST(StaticGraph, WithoutItAParameterMayHaveTwoGradientsInOneStepAndOneInTheNext) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const SmallModel model;
+    Ddp ddp(model, group, {.buckets = {.first_bytes = 1, .bytes = 1}});
+    for (uint32_t step = 0; step < 4; ++step) {
+      const auto loss_of = [&](const SmallModel& of, uint32_t rank) {
+        return step % 2 == 0 ? recomputed_loss(of, 2 * step + rank) : of.loss(2 * step + rank);
+      };
+      loss_of(model, static_cast<uint32_t>(group.rank())).backward();
+      const SmallModel alone;
+      (loss_of(alone, 0) + loss_of(alone, 1)).backward();
+      const std::vector<float> expected = numbers(alone.second.grad());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_NEAR(2 * numbers(model.second.grad())[i], expected[i], 1e-6) << step;
+      }
+      ddp.zero_grad();
+    }
+  });
+}
+
 TEST(StaticGraph, AnotherNumberOfGradientsIsNamedWithBoth) {
   const auto errors = run_thread_ranks(2, [](ProcessGroup& group) {
     const SmallModel model;

@@ -162,6 +162,8 @@ rc::Gen<FlightRecord> records() {
     signature.dtype = static_cast<DType>(*rc::gen::inRange(0, kDTypeCount));
     signature.reduction.op = static_cast<ReduceOp>(*rc::gen::inRange(0, 5));
     signature.reduction.factor = *rc::gen::arbitrary<double>();
+    signature.reduction.leaves = *rc::gen::arbitrary<int32_t>();
+    signature.deal = *rc::gen::arbitrary<uint64_t>();
     signature.root = *rc::gen::arbitrary<int>();
     signature.count = *rc::gen::arbitrary<int64_t>();
     set_group_name(record, *rc::gen::container<std::string>(rc::gen::inRange<char>(32, 127)));

@@ -26,6 +26,19 @@ void expect_options_refused(const ShardOptions& options, const std::string& text
   });
 }
 
+TEST(ShardedModelChecks, ADealOfOtherLeavesAndOneOfEvenPassesAreRefused) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded =
+        fully_shard(net, group, {.leaves = {group.rank(), group.rank() + 1}, .tree_leaves = 2});
+    const std::vector<int64_t> counts = {2, 1};
+    expect_error<DistError>([&] { sharded->deal_out(LeafDeal::of_counts(counts)); },
+                            "[fully_shard] deal: expected 2 leaves for 2 ranks, got 3 for 2");
+    expect_error<DistError>([&] { sharded->deal_out(LeafDeal::even(2, 2)); },
+                            "[fully_shard] deal_out: expected ShardOptions::uneven_passes");
+  });
+}
+
 TEST(ShardedModelChecks, OptionsThatContradictEachOtherAreRefused) {
   expect_options_refused({.prefetch_bytes = -1},
                          "[fully_shard] prefetch_bytes: expected at least 0, got -1.");

@@ -94,7 +94,7 @@ std::vector<std::vector<float>> gradients_of_leaves(int64_t leaves, int ranks,
   std::vector<std::vector<float>> gradients;
   all_ranks(ranks, [&](ProcessGroup& group) {
     SmallNet net;
-    const LeafRange own = leaves_of_rank(leaves, group.rank(), ranks);
+    const LeafRange own = LeafDeal::even(leaves, ranks).of(group.rank());
     const auto sharded = fully_shard(net, group,
                                      {.strategy = strategy,
                                       .shard_size = shard_size,
@@ -109,7 +109,7 @@ std::vector<std::vector<float>> gradients_of_leaves(int64_t leaves, int ranks,
     }
     int64_t most = 0;
     for (int rank = 0; rank < ranks; ++rank) {
-      most = std::max(most, leaves_of_rank(leaves, rank, ranks).size());
+      most = std::max(most, LeafDeal::even(leaves, ranks).of(rank).size());
     }
     for (int64_t i = own.size(); i < most; ++i) sharded->pass_without_samples();
     sharded->finish();
@@ -128,6 +128,50 @@ TEST(ShardedModel, GradientsHaveTheBitsOfOneTreeOfLeaves) {
   }
 }
 
+/// Runs the steps of `deals`, and expects the gradients of each to be `expected`.
+void expect_gradients_by_deals(ShardStrategy strategy, int shard_size,
+                               const std::vector<std::vector<int64_t>>& deals,
+                               const std::vector<std::vector<float>>& expected) {
+  all_ranks(4, [&](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group,
+                                     {.strategy = strategy,
+                                      .shard_size = shard_size,
+                                      .leaves = LeafDeal::even(8, 4).of(group.rank()),
+                                      .tree_leaves = 8,
+                                      .uneven_passes = true});
+    for (const std::vector<int64_t>& counts : deals) {
+      const LeafDeal deal = LeafDeal::of_counts(counts);
+      const LeafRange own = deal.of(group.rank());
+      sharded->deal_out(deal);
+      sharded->begin_step();
+      for (int64_t leaf = own.first; leaf < own.end; ++leaf) {
+        sharded->begin_leaf();
+        sharded->expect_last_backward(leaf + 1 == own.end);
+        net.loss(static_cast<int>(leaf)).backward();
+      }
+      const int64_t most = std::ranges::max(counts);
+      for (int64_t i = own.size(); i < most; ++i) sharded->pass_without_samples();
+      sharded->finish();
+      const auto whole = whole_gradients(*sharded);
+      if (group.rank() == 0) {
+        EXPECT_EQ(whole, expected) << to_string(deal);
+      }
+    }
+  });
+}
+
+TEST(ShardedModel, ADealThatChangesBetweenStepsChangesNoBit) {
+  const auto expected = gradients_of_leaves(8, 1, ShardStrategy::kFullShard);
+  const std::vector<std::vector<int64_t>> deals = {{1, 2, 1, 4}, {5, 1, 1, 1}, {2, 2, 2, 2}};
+  for (const ShardStrategy strategy : kStrategies) {
+    expect_gradients_by_deals(strategy, 0, deals, expected);
+  }
+  for (const int shard_size : {1, 2, 4}) {
+    expect_gradients_by_deals(ShardStrategy::kHybridShard, shard_size, deals, expected);
+  }
+}
+
 TEST(ShardedModel, AFrozenUnitHasNoPartInTheTreeOfLeaves) {
   all_ranks(2, [](ProcessGroup& group) {
     SmallNet net;
@@ -136,7 +180,7 @@ TEST(ShardedModel, AFrozenUnitHasNoPartInTheTreeOfLeaves) {
     }
     // A unit with one trained parameter, and units with two.
     net.blocks[1]->bias.set_requires_grad(false);
-    const LeafRange own = leaves_of_rank(6, group.rank(), 2);
+    const LeafRange own = LeafDeal::even(6, 2).of(group.rank());
     const auto sharded = fully_shard(net, group, {.leaves = own, .tree_leaves = 6});
     sharded->begin_step();
     for (int64_t leaf = own.first; leaf < own.end; ++leaf) {
@@ -221,6 +265,24 @@ TEST(ShardedModel, GatheredCastsAreThoseOfAutocast) {
       EXPECT_EQ(weight, values_of(whole.blocks[1]->weight));
     });
   }
+}
+
+TEST(ShardedModel, WithoutATreeAStepMayHaveAnyNumberOfLeaves) {
+  all_ranks(2, [](ProcessGroup& group) {
+    std::vector<std::vector<std::vector<float>>> gradients;
+    for (const bool begins_leaves : {false, true}) {
+      SmallNet net;
+      const auto sharded = fully_shard(net, group);
+      sharded->begin_step();
+      for (int pass = 0; pass < 3; ++pass) {
+        if (begins_leaves) sharded->begin_leaf();
+        net.loss(3 * group.rank() + pass).backward();
+      }
+      sharded->finish();
+      gradients.push_back(whole_gradients(*sharded));
+    }
+    EXPECT_EQ(gradients[0], gradients[1]);
+  });
 }
 
 TEST(ShardedModel, AMatrixThatIsGatheredAsACastIsNamedWhereItIsReadOtherwise) {

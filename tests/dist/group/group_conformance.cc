@@ -15,7 +15,7 @@
 #include "core/device/device_runtime.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/view.h"
-#include "dist/collectives/leaf_tree.h"
+#include "dist/collectives/leaf_deal.h"
 #include "dist/collectives/reduction.h"
 
 namespace lockstep::dist {
@@ -147,9 +147,10 @@ void sum_leaves(int64_t first, int64_t end, int64_t leaves, int64_t count, const
 
 /// A rank's sums of its subtrees, and their sum over all leaves.
 struct LeafSums {
-  LeafSums(const ProcessGroup& group, int64_t leaves, int64_t count)
+  LeafSums(const ProcessGroup& group, const LeafDeal& deal, int64_t count)
       : expected(empty({count}, DType::kF32)) {
-    const auto trees = subtrees(leaves_of_rank(leaves, group.rank(), group.size()));
+    const int64_t leaves = deal.leaves();
+    const auto trees = subtrees(deal.of(group.rank()));
     // Rows with gaps between them, as in an arena.
     const Tensor rows = empty({static_cast<int64_t>(trees.size()), count + 5}, DType::kF32);
     sums = slice(rows, 1, 0, count);
@@ -164,34 +165,40 @@ struct LeafSums {
   Tensor expected;
 };
 
-/// Calls check(leaves, count) for each number of leaves that the group can share, and some counts.
+/// Calls check(deal, count) for each number of leaves that the group can share, dealt out evenly
+/// and with one leaf for all ranks but one, and some counts.
 template <class Check>
 void each_tree(const ProcessGroup& group, const Check& check) {
   for (const int64_t leaves : {8, 16, 9}) {
     if (leaves < group.size()) continue;
-    for (const int64_t count : {int64_t{0}, int64_t{100}, int64_t{40'001}}) check(leaves, count);
+    std::vector<int64_t> uneven(static_cast<size_t>(group.size()), 1);
+    uneven[uneven.size() / 2] += leaves - group.size();
+    for (const LeafDeal& deal :
+         {LeafDeal::even(leaves, group.size()), LeafDeal::of_counts(uneven)}) {
+      for (const int64_t count : {int64_t{0}, int64_t{100}, int64_t{40'001}}) check(deal, count);
+    }
   }
 }
 
 void sums_over_leaves_are_those_of_one_tree(ProcessGroup& group) {
-  each_tree(group, [&](int64_t leaves, int64_t count) {
-    const LeafSums of(group, leaves, count);
+  each_tree(group, [&](const LeafDeal& deal, int64_t count) {
+    const LeafSums of(group, deal, count);
     const Tensor result = select(of.sums, 0, 0);  // in place
-    group.tree_all_reduce(result, of.sums, leaves).wait();
+    group.tree_all_reduce(result, of.sums, deal).wait();
     expect_same_bits(result.contiguous(), of.expected, describe(DType::kF32, count));
   });
 }
 
 void parts_of_sums_over_leaves_are_those_of_one_tree(ProcessGroup& group) {
-  each_tree(group, [&](int64_t leaves, int64_t part) {
-    const LeafSums of(group, leaves, part * group.size());
+  each_tree(group, [&](const LeafDeal& deal, int64_t part) {
+    const LeafSums of(group, deal, part * group.size());
     const int64_t first = group.rank() * part;
     const Tensor expected = slice(of.expected, 0, first, first + part).contiguous();
     const Tensor result = empty({part}, DType::kF32);
-    group.tree_reduce_scatter(result, of.sums, leaves).wait();
+    group.tree_reduce_scatter(result, of.sums, deal).wait();
     expect_same_bits(result, expected, describe(DType::kF32, part));
     const Tensor in_place = slice(select(of.sums, 0, 0), 0, first, first + part);
-    group.tree_reduce_scatter(in_place, of.sums, leaves).wait();
+    group.tree_reduce_scatter(in_place, of.sums, deal).wait();
     expect_same_bits(in_place.contiguous(), expected, describe(DType::kF32, part));
   });
 }

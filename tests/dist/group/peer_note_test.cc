@@ -21,7 +21,8 @@ Question question() {
            .dtype = DType::kF64,
            .reduction = {ReduceOp::kPremultipliedSum, 0.3, 14},
            .root = 15,
-           .count = 16}};
+           .count = 16,
+           .deal = 17}};
 }
 
 TEST(PeerNote, AQuestionIsReadAsItWasWritten) {

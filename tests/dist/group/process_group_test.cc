@@ -2,6 +2,7 @@
 
 #include "dist/group/process_group.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -156,6 +157,16 @@ TEST(ProcessGroup, ATreesSumsHaveARowForEachSubtree) {
                               "rank, got " +
                                   std::to_string(leaves));
     }
+    for (const LeafDeal& deal : {LeafDeal(), LeafDeal::even(6, 3), LeafDeal::even(6, 1)}) {
+      expect_error<DistError>(
+          [&] { group.tree_all_reduce(output, sums, deal); },
+          fmt::format("[tree_all_reduce] deal: expected leaves for each of the 2 ranks, got a deal "
+                      "of {} ranks",
+                      deal.ranks()));
+    }
+    expect_error<DistError>(
+        [&] { group.tree_reduce_scatter(output, sums, LeafDeal::even(4097, 2)); },
+        "[tree_reduce_scatter] deal: expected at most 4096 leaves, got 4097");
     // Three of six leaves are two subtrees, two of four are one.
     expect_error<ShapeError>([&] { group.tree_all_reduce(output, sums, 4); },
                              "[tree_all_reduce] sums: expected 1 rows, one for each subtree of "

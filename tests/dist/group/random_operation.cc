@@ -5,7 +5,7 @@
 #include <numeric>
 #include <ostream>
 
-#include "dist/collectives/leaf_tree.h"
+#include "dist/collectives/leaf_deal.h"
 
 namespace lockstep::dist {
 
@@ -39,7 +39,7 @@ Bytes tree_sum(const Collective& collective, const std::vector<Bytes>& inputs, L
   const LeafRange there{node.first, std::min(node.end, leaves)};
   for (int rank = 0; rank < collective.size; ++rank) {
     uint64_t offset = 0;
-    for (const LeafRange& sum : subtrees(leaves_of_rank(leaves, rank, collective.size))) {
+    for (const LeafRange& sum : subtrees(operation.deal.of(rank))) {
       if (sum == there) {
         const auto first =
             inputs[static_cast<size_t>(rank)].begin() + static_cast<ptrdiff_t>(offset);
@@ -83,8 +83,8 @@ uint64_t input_bytes(const Operation& operation, int rank, int size) {
       return 0;
     case OpKind::kAllReduce:
       if (operation.reduction.leaves > 0) {
-        const LeafRange own = leaves_of_rank(operation.reduction.leaves, rank, size);
-        return (subtrees(own).size() - 1) * operation.input_stride + part_bytes(operation);
+        return (subtrees(operation.deal.of(rank)).size() - 1) * operation.input_stride +
+               part_bytes(operation);
       }
       return part_bytes(operation);
     default:
@@ -190,15 +190,23 @@ rc::Gen<Collective> random_collective() {
                               Reduction{ReduceOp::kPremultipliedSum, 0.3});
         const int root = *rc::gen::inRange(0, size);
         const bool is_tree = kind == OpKind::kAllReduce && dtype != DType::kBF16;
-        const int leaves = is_tree ? *rc::gen::inRange(0, 12) : 0;
+        // Even and uneven deals, or none.
+        LeafDeal deal;
+        if (is_tree && *rc::gen::arbitrary<bool>()) {
+          deal = *rc::gen::arbitrary<bool>()
+                     ? LeafDeal::even(size + *rc::gen::inRange(0, 11), size)
+                     : LeafDeal::of_counts(*rc::gen::container<std::vector<int64_t>>(
+                           static_cast<size_t>(size), rc::gen::inRange<int64_t>(1, 8)));
+        }
         const auto gap = *rc::gen::inRange<size_t>(0, 100);
         for (Operation& operation : result.operations) {
           if (is_floating(dtype) || reduction.op != ReduceOp::kPremultipliedSum) {
             operation.reduction = reduction;
           }
           if (kind == OpKind::kBroadcast || kind == OpKind::kReduce) operation.root = root;
-          if (leaves > 0) {
-            operation.reduction = {.leaves = size + leaves - 1};
+          if (!deal.is_empty()) {
+            operation.deal = deal;
+            operation.reduction = {.leaves = static_cast<int32_t>(deal.leaves())};
             operation.input_stride = part_bytes(operation) + gap * size_of(dtype);
           }
         }
@@ -220,8 +228,9 @@ rc::Gen<Collective> random_collective() {
 std::ostream& operator<<(std::ostream& stream, const Collective& collective) {
   const Operation operation = collective.operation(0);
   return stream << to_string(signature_of(operation, 0, 0)) << ", " << collective.size
-                << " ranks, segments of " << collective.cut.segment_bytes << ", window "
-                << collective.cut.window << ", small up to " << collective.cut.small_bytes
+                << " ranks, leaves " << to_string(operation.deal) << ", segments of "
+                << collective.cut.segment_bytes << ", window " << collective.cut.window
+                << ", small up to " << collective.cut.small_bytes
                 << (collective.in_place ? ", in place" : "");
 }
 

@@ -1,5 +1,6 @@
 #include "dist/local/local_sgd.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 
 #include "tests/core/expect_error.h"
 #include "tests/dist/ddp/known_gradients.h"
+#include "tests/dist/group/labelled_operations.h"
 #include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
@@ -350,6 +352,20 @@ TEST(LocalSgd, SendsFewBitsOfANumber) {
   EXPECT_EQ(sent(4), 2 * 8 * (4u + 128));
 }
 
+TEST(LocalSgd, StateBytesCountWhatEachOptionKeeps) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const auto bytes = [&](const LocalSgdOptions& options) {
+      return LocalSgd(parameters_of({{64, 256}}), group, options).state_bytes();
+    };
+    constexpr int64_t kElements = 64 * 256, kFloat = 4;
+    // The global values and the momentum; a sum under way and the values that it began with; what
+    // codes left out, and of the part that is this rank's, what the second coding did.
+    EXPECT_EQ(bytes({.inner_steps = 4, .bits = 32}), 2 * kElements * kFloat);
+    EXPECT_EQ(bytes({.inner_steps = 4, .delay_steps = 1, .bits = 32}), 4 * kElements * kFloat);
+    EXPECT_EQ(bytes({.inner_steps = 4, .bits = 4}), (3 * kElements + kElements / 2) * kFloat);
+  });
+}
+
 TEST(LocalSgd, OptionsOutOfRangeAreRefused) {
   all_ranks(1, [&](ProcessGroup& group) {
     const auto refused = [&](const LocalSgdOptions& options, const char* field) {
@@ -369,6 +385,19 @@ TEST(LocalSgd, OptionsOutOfRangeAreRefused) {
         },
         "p0", "float64");
   });
+}
+
+TEST(LocalSgd, ItsOperationsAreLabelledWithTheirFragment) {
+  const auto labels = labelled_operations([](ProcessGroup& group) {
+    const auto parameters = parameters_of(kShapes, {DType::kF32, kCPU});
+    LocalSgd local(parameters, group, {.inner_steps = 2, .fragments = 2, .bits = 8});
+    for (int64_t step = 1; step <= 2; ++step) {
+      own_step(parameters, group.rank(), step);
+      local.after_update(step);
+    }
+  });
+  EXPECT_THAT(labels, testing::ElementsAre("all_gather of fragment 1", "all_gather of fragment 2",
+                                           "all_to_all of fragment 1", "all_to_all of fragment 2"));
 }
 
 }  // namespace

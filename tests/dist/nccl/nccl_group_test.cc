@@ -21,7 +21,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/stream.h"
-#include "dist/collectives/leaf_tree.h"
+#include "dist/collectives/leaf_deal.h"
 #include "tests/core/base/child_process.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/group/group_conformance.h"
@@ -305,7 +305,7 @@ TEST(NcclGroup, TreeSumsMayBeInPlace) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 3}, [](NcclGroup& group) {
     const auto rows =
-        static_cast<int64_t>(subtrees(leaves_of_rank(8, group.rank(), group.size())).size());
+        static_cast<int64_t>(subtrees(LeafDeal::even(8, group.size()).of(group.rank())).size());
     const Tensor sums = empty({rows, 1000}, {DType::kF32, kHostDevice});
     for (int64_t i = 0; i < 2; ++i) {
       const Tensor result = select(sums, 0, std::min(i, rows - 1));

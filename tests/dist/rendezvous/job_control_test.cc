@@ -206,7 +206,7 @@ TEST_P(JobControlTest, AFailureReachesAllRanksItsOwnAmongThem) {
     EXPECT_EQ(failure.rank, 2);
     EXPECT_EQ(failure.text, "the loader threw");
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(2000));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(8000));
 }
 
 TEST_P(JobControlTest, OfFailuresAtOnceAllRanksKeepTheSameOne) {

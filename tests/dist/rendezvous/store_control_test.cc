@@ -39,7 +39,7 @@ std::string name_of(int rank, pid_t pid) {
          ")";
 }
 
-TEST_F(StoreControlTest, ARankThatIsKilledIsKnownToAllOthersWithinTwoSeconds) {
+TEST_F(StoreControlTest, ARankThatIsKilledIsKnownToAllOthersBeforeATimeout) {
   RankProcesses ranks(4, /*with_server=*/true);
   const auto start = Clock::now();
   ranks.kill(2, SIGKILL);
@@ -48,10 +48,10 @@ TEST_F(StoreControlTest, ARankThatIsKilledIsKnownToAllOthersWithinTwoSeconds) {
                 AllOf(HasSubstr("2: " + name_of(2, ranks.pid(2)) + " ended without leaving"),
                       HasSubstr("connection")));
   }
-  EXPECT_LT(Clock::now() - start, milliseconds(2000));
+  EXPECT_LT(Clock::now() - start, milliseconds(8000));  // a timeout is 10 s
 }
 
-TEST_F(StoreControlTest, TheServersRankThatIsKilledIsNamedByAllOthersWithinTwoSeconds) {
+TEST_F(StoreControlTest, TheServersRankThatIsKilledIsNamedByAllOthersBeforeATimeout) {
   RankProcesses ranks(4, /*with_server=*/true);
   const auto start = Clock::now();
   ranks.kill(0, SIGKILL);
@@ -59,7 +59,7 @@ TEST_F(StoreControlTest, TheServersRankThatIsKilledIsNamedByAllOthersWithinTwoSe
     EXPECT_THAT(ranks.failure(rank),
                 AllOf(HasSubstr("0: " + name_of(0, ranks.pid(0))), HasSubstr("ended without")));
   }
-  EXPECT_LT(Clock::now() - start, milliseconds(2000));
+  EXPECT_LT(Clock::now() - start, milliseconds(8000));  // a timeout is 10 s
 }
 
 TEST_F(StoreControlTest, ARankThatExitsWithoutLeavingIsTheFailure) {

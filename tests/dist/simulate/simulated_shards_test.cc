@@ -138,6 +138,21 @@ TEST(SimulatedShards, MatricesThatAreCastTakeTwoBytesUnlessVectorsDoNotFitBefore
   EXPECT_DOUBLE_EQ(sent_with({block(false), block(false)}, casts), (2 + 2) * kBlock);
 }
 
+TEST(SimulatedShards, VectorsBesideCastsAreAnOperationOfTheirOwn) {
+  const auto step_with = [](bool has_vector, bool casts, const Cluster& cluster) {
+    StepWork work;
+    work.units.push_back({.name = "", .forward = 1, .backward = 1, .parameters = {}});
+    work.units[0].parameters = {{.elements = 8192, .is_matrix = true},
+                                {.elements = 4096, .is_matrix = !has_vector}};
+    work.root.parameters = {{.elements = 4096, .is_matrix = true}};
+    return simulate_sharded(work, cluster, {.gathers_casts = casts}).seconds;
+  };
+  // The unit stays gathered from forward to backward.
+  const Cluster slow = even(2, 1, 1.5);
+  EXPECT_DOUBLE_EQ(step_with(true, true, slow), step_with(false, true, slow) + 1.5);
+  EXPECT_DOUBLE_EQ(step_with(true, false, slow), step_with(false, false, slow));
+}
+
 TEST(SimulatedShards, GroupsAreWithinHostsOrOfWholeOnes) {
   const auto expect = [](int64_t size, const GroupShape& shards, const GroupShape& replicas) {
     const ShardGroups groups = shard_groups(even(8, 4, 0), size);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -40,6 +41,31 @@ TEST(SharedMemory, WhatAnotherProcessWritesIsSeen) {
   });
   EXPECT_EQ(status, 0);
   EXPECT_EQ(memory.data()[9'999], std::byte{7});
+}
+
+size_t allocated_bytes(const SharedMemory& memory) {
+  struct stat status {};
+  EXPECT_EQ(fstat(memory.fd(), &status), 0);
+  constexpr size_t kBlock = 512;  // unit of st_blocks
+  return static_cast<size_t>(status.st_blocks) * kBlock;
+}
+
+TEST(SharedMemory, PartsThatAreAllocatedLaterTakeNoMemoryBefore) {
+  constexpr size_t kPart = 64 << 10;
+  EXPECT_EQ(allocated_bytes(SharedMemory::create(4 * kPart)), 4 * kPart);
+  const SharedMemory memory = SharedMemory::create(4 * kPart, kPart);
+  ASSERT_EQ(memory.size(), 4 * kPart);
+  if (allocated_bytes(memory) == 4 * kPart) GTEST_SKIP() << "Linux is older than 5.14";
+  EXPECT_EQ(allocated_bytes(memory), kPart);
+  const SharedMemory same = SharedMemory::open(getpid(), memory.fd(), 4 * kPart);
+  same.allocate(2 * kPart, kPart);
+  EXPECT_EQ(allocated_bytes(memory), 2 * kPart);
+  same.data()[2 * kPart] = std::byte{3};
+  memory.allocate(2 * kPart, kPart);
+  EXPECT_EQ(allocated_bytes(memory), 2 * kPart);
+  EXPECT_EQ(memory.data()[2 * kPart], std::byte{3}) << "allocated twice, and kept";
+  memory.allocate(kPart, 1);
+  EXPECT_EQ(allocated_bytes(memory), 2 * kPart + static_cast<size_t>(sysconf(_SC_PAGESIZE)));
 }
 
 TEST(SharedMemory, LivesAsLongAsSomebodyHoldsIt) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "tests/dist/transport/messages.h"
 
 namespace lockstep::dist {
@@ -37,15 +38,27 @@ class ShmChannelTest : public testing::Test {
     far_.receive(tag, one.data.data(), bytes, one.message);
   }
   static Message::State state(const Sending& one) { return one.message.state; }
+  void make_ring() {
+    if (memory_is_short_) throw OutOfMemoryError("no memory for a ring");
+    ++rings_made_;
+  }
 
   ShmLink out_, in_;
   alignas(64) std::array<std::byte, kRing> out_ring_{}, in_ring_{};
+  bool memory_is_short_ = false;
+  int rings_made_ = 0;
   int rung_by_near_ = 0;
   int rung_by_far_ = 0;
-  ShmChannel near_{
-      {&out_, out_ring_.data()}, {&in_, in_ring_.data()}, kRing, [this] { ++rung_by_near_; }};
-  ShmChannel far_{
-      {&in_, in_ring_.data()}, {&out_, out_ring_.data()}, kRing, [this] { ++rung_by_far_; }};
+  ShmChannel near_{{&out_, out_ring_.data()},
+                   {&in_, in_ring_.data()},
+                   kRing,
+                   [this] { make_ring(); },
+                   [this] { ++rung_by_near_; }};
+  ShmChannel far_{{&in_, in_ring_.data()},
+                  {&out_, out_ring_.data()},
+                  kRing,
+                  [this] { make_ring(); },
+                  [this] { ++rung_by_far_; }};
   Sending sent_, next_, got_, other_;
 
   static constexpr auto kPending = Message::State::kPending;
@@ -81,6 +94,39 @@ TEST_F(ShmChannelTest, AMessageIsSentAtOnceAndRingsThePeer) {
   EXPECT_TRUE(far_.progress());
   EXPECT_EQ(state(got_), kDone);
   EXPECT_EQ(got_.message.bytes, 0u);
+}
+
+TEST_F(ShmChannelTest, ARingIsMadeByItsWriterForTheFirstMessage) {
+  go_on();
+  receive(got_, 1, 100);
+  go_on();
+  EXPECT_EQ(rings_made_, 0) << "a receive needs none";
+  send(sent_, 1, 100);
+  EXPECT_EQ(rings_made_, 1);
+  send(next_, 2, 100);
+  go_on();
+  EXPECT_EQ(rings_made_, 1);
+  EXPECT_EQ(state(got_), kDone);
+  // More than may be early is sent when the receiver has granted it, through its own ring.
+  send(sent_, 3, kEarly + 1);
+  receive(got_, 3, kEarly + 1);
+  go_on();
+  EXPECT_EQ(rings_made_, 2);
+  EXPECT_TRUE(got_.data == sent_.data);
+}
+
+TEST_F(ShmChannelTest, WithoutMemoryForItsRingMessagesFailAndSayWhy) {
+  memory_is_short_ = true;
+  near_.receive(1, got_.data.data(), 0, got_.message);
+  send(sent_, 1, 100);
+  EXPECT_EQ(state(sent_), kFailed);
+  EXPECT_EQ(sent_.message.error, "no memory for a ring");
+  EXPECT_EQ(state(got_), kFailed);
+  EXPECT_TRUE(near_.is_closed());
+  EXPECT_TRUE(near_.progress());
+  send(next_, 2, 100);
+  EXPECT_EQ(state(next_), kFailed);
+  EXPECT_EQ(next_.message.error, "no memory for a ring");
 }
 
 TEST_F(ShmChannelTest, TwoRingsOfBytesMayBeEarlyAndMoreWaitsForItsReceive) {

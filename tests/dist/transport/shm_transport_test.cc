@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +10,10 @@
 #include <chrono>
 #include <csignal>
 #include <deque>
+#include <fstream>
 #include <memory>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -60,6 +63,49 @@ TEST(ShmTransport, AMessageArrivesWhicheverSideComesFirst) {
       EXPECT_EQ(data, contents(7, 1000));
     }
   });
+}
+
+/// Bytes of shared memory that this process has mapped and that have pages.
+size_t allocated_shared_memory() {
+  std::ifstream maps("/proc/self/maps");
+  size_t bytes = 0;
+  std::set<std::string> seen;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/memfd:lockstep") == std::string::npos) continue;
+    std::istringstream words(line);
+    size_t begin = 0, end = 0;
+    char dash = 0;
+    std::string mode, offset, device, inode;
+    words >> std::hex >> begin >> dash >> end >> mode >> offset >> device >> inode;
+    if (!seen.insert(inode).second) continue;  // mapped by several ranks
+    std::vector<unsigned char> pages((end - begin) / 4096);
+    EXPECT_EQ(mincore(reinterpret_cast<void*>(begin), end - begin, pages.data()), 0);
+    bytes += 4096 * static_cast<size_t>(std::ranges::count_if(
+                        pages, [](unsigned char page) { return (page & 1) != 0; }));
+  }
+  return bytes;
+}
+
+TEST(ShmTransport, OnlyRingsThatCarriedMessagesTakeMemory) {
+  if (sysconf(_SC_PAGESIZE) != 4096) GTEST_SKIP() << "pages of another size";
+  constexpr size_t kBytes = 1 << 20;
+  size_t at_first = 0, used = 0;
+  run_as_threads(4, [&](int rank, const AllGatherText& all_gather) {
+    ShmTransport transport(rank, 4, all_gather, {.ring_bytes = kBytes, .names = {}});
+    (void)all_gather("");
+    if (rank == 0) at_first = allocated_shared_memory();
+    (void)all_gather("");
+    Message message;
+    std::byte byte{1};
+    if (rank == 0) transport.send(3, 1, &byte, 1, message);
+    if (rank == 3) transport.receive(0, 1, &byte, 1, message);
+    EXPECT_TRUE(drive(transport, message));
+    (void)all_gather("");
+    if (rank == 0) used = allocated_shared_memory();
+    (void)all_gather("");
+  });
+  if (at_first > kBytes) GTEST_SKIP() << "Linux is older than 5.14";
+  EXPECT_EQ(used - at_first, kBytes);
 }
 
 TEST(ShmTransport, RandomMessagesBetweenThreadsArriveInOrderAndWhole) {

@@ -135,6 +135,21 @@ TEST(LaunchFailure, IsReadFromWhatLaunchersSay) {
   }
 }
 
+TEST(LaunchFailure, OfASlowRankIsReadFromItsError) {
+  const auto slow = read_slow_rank(
+      "SlowRankError: [train] rank 12 on lsh1 works 42 ms in a step, the slowest of the others 14",
+      8);
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->rank, 12);
+  EXPECT_EQ(slow->host, "lsh1");
+  EXPECT_EQ(slow->status, 8);
+  EXPECT_TRUE(slow->slow);
+  EXPECT_EQ(to_text(*slow), "rank 12 on lsh1 is too slow");
+  for (const char* other : {"", "SlowRankError: something else", "rank 12 on lsh1 works 42 ms"}) {
+    EXPECT_FALSE(read_slow_rank(other, 8)) << other;
+  }
+}
+
 TEST(LaunchFailure, IsReadFromTheStatesOfRanks) {
   const std::string begin = "[vm:1] [[27,0],0] ";
   const std::vector<std::pair<const char*, const char*>> rows = {

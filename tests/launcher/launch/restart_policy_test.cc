@@ -85,6 +85,38 @@ TEST(RestartPolicy, LeavesOutAHostThatIsLostOrFailsTwiceInARow) {
   EXPECT_THAT(next.left_out, ElementsAre("b", "c"));
 }
 
+LaunchFailure slow_rank(int rank, const std::string& host = "") {
+  LaunchFailure failure{rank, host, 0, 8, "is too slow"};
+  failure.slow = true;
+  return failure;
+}
+
+TEST(RestartPolicy, LeavesOutASlowRankOrItsHostAtOnce) {
+  RestartPolicy one_host = policy({.max_restarts = 1, .min_ranks = 2});
+  RestartPolicy::Decision next = one_host.after(slow_rank(1, "here"), true);
+  EXPECT_EQ(next.ranks, 3);
+  EXPECT_EQ(next.note, "on 3 ranks: rank 1 is too slow");
+  EXPECT_FALSE(next.keep_slow);
+
+  RestartPolicy hosts = policy({.max_restarts = 1, .min_ranks = 2}, 4, {{"a", 2}, {"b", 2}});
+  next = hosts.after(slow_rank(3, "b"), true);
+  EXPECT_EQ(next.ranks, 2);
+  EXPECT_THAT(next.left_out, ElementsAre("b"));
+  EXPECT_EQ(next.note, "on 2 ranks: host b is too slow");
+}
+
+TEST(RestartPolicy, KeepsASlowRankForGoodWhereThereWouldBeTooFewWithoutIt) {
+  for (const int least : {0, 4}) {
+    RestartPolicy restarts = policy({.max_restarts = 2, .min_ranks = least});
+    RestartPolicy::Decision next = restarts.after(slow_rank(1), true);
+    EXPECT_TRUE(next.again);
+    EXPECT_EQ(next.ranks, 4);
+    EXPECT_TRUE(next.keep_slow);
+    EXPECT_THAT(next.note, HasSubstr("rank 1 is too slow, but ")) << least;
+    EXPECT_TRUE(restarts.after(of_rank(2), true).keep_slow) << "in later starts, too";
+  }
+}
+
 TEST(RestartPolicy, KeepsAllWhereTheFailureNamesNobody) {
   RestartPolicy restarts = policy({.max_restarts = 9, .min_ranks = 1});
   for (int i = 0; i < 3; ++i) {

@@ -88,13 +88,15 @@ TEST_F(Restarts, EndWithTheBitsOfAnUndisturbedRunWhereverARankIsLost) {
   const std::vector<Row> rows = {
       {"before the ranks meet", "2@0:load:1:kill", 0, 0},
       {"before the first step", "3@0:relu:1:kill", 0, 0},
-      {"in the third step, before a checkpoint", "0@0:relu:5:kill", 2, 0},
-      {"in the fourth step's backward, by a crash", "1@0:threshold_backward:7:segv", 3, 0},
+      {"the leader, before a checkpoint", "0@0:relu:5:kill", 2, 0},
+      {"the leader, after one", "0@0:threshold_backward:13:kill", 6, 5},
+      {"in the third step", "3@0:relu:5:kill", 2, 2},
+      {"in the fourth step's backward, by a crash", "1@0:threshold_backward:7:segv", 3, 3},
       {"in the evaluation after step 5", "1@0:relu:11:kill", 4, 0},
-      {"in the seventh step, after a checkpoint", "1@0:threshold_backward:13:kill", 6, 5},
-      {"two at once", "1@0:relu:5:kill,2@0:relu:5:kill", 2, 0},
-      {"by an exception", "2@0:relu:3:throw", 1, 0},
-      {"in the recovery, too", "1@0:relu:3:kill,2@1:load:1:kill,0@2:relu:1:kill", 1, 0},
+      {"in the seventh step, after a checkpoint", "1@0:threshold_backward:13:kill", 6, 6},
+      {"two at once", "1@0:relu:5:kill,2@0:relu:5:kill", 2, 2},
+      {"by an exception", "2@0:relu:3:throw", 1, 1},
+      {"in the recovery, too", "1@0:relu:3:kill,2@1:load:1:kill,0@2:relu:1:kill", 1, 1},
   };
   for (const Row& row : rows) {
     const Result result = start(row.faults, "--max-restarts 3 --restart-delay 0").end();
@@ -122,6 +124,31 @@ TEST_F(Restarts, TellTheRanksThatWereLostAtOnce) {
   EXPECT_THAT(failures()[0], HasSubstr("\"cause\":\"rank "));
   EXPECT_THAT(failures()[0], HasSubstr("was ended by signal 9 (Killed)"));
   EXPECT_THAT(failures()[0], HasSubstr("\"status\":137"));
+}
+
+TEST_F(Restarts, GoOnWithoutARankThatIsTooSlow) {
+  const std::string slow = "--set parallel.leave_out_slower=1.5";
+  const Result result =
+      start("3:relu:1:slow:200", "--max-restarts 1 --min-ranks 2 --restart-delay 0", slow).end();
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("SlowRankError: [train] rank 3 on "));
+  EXPECT_THAT(result.errors, HasSubstr("Everything is saved: go on without that host."));
+  EXPECT_THAT(result.errors, HasSubstr("on 3 ranks: rank 3 is too slow"));
+  EXPECT_THAT(result.errors, HasSubstr(", with 0 steps to do again"));
+  expect_undisturbed_weights("too slow");
+  ASSERT_EQ(failures().size(), 1U);
+  EXPECT_THAT(failures()[0], HasSubstr("\"cause\":\"rank 3 on "));
+  EXPECT_THAT(failures()[0], HasSubstr("\"status\":8"));
+}
+
+TEST_F(Restarts, KeepASlowRankWhereThereWouldBeTooFewWithoutIt) {
+  const std::string slow = "--set parallel.leave_out_slower=1.5";
+  const Result result =
+      start("3:relu:1:slow:200", "--max-restarts 1 --min-ranks 4 --restart-delay 0", slow).end();
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("rank 3 is too slow, but without it"));
+  EXPECT_EQ(failures().size(), 1U);
+  expect_undisturbed_weights("kept");
 }
 
 TEST_F(Restarts, GoOnWhereASaveInEveryStartKillsTheLeader) {
@@ -214,7 +241,7 @@ TEST_F(Restarts, LeaveOutARankThatFailsAgainAndAgainIfFewerMayDo) {
 
 TEST_F(Restarts, CountInTheGoodputOfTheRunOverAllItsStarts) {
   const Result result =
-      start("1@0:threshold_backward:13:kill", "--max-restarts 1 --restart-delay 0.3").end();
+      start("0@0:threshold_backward:13:kill", "--max-restarts 1 --restart-delay 0.3").end();
   ASSERT_EQ(result.status, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("goodput "));
   EXPECT_THAT(result.output, HasSubstr("restart "));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace lockstep::train {
 namespace {
 
@@ -60,6 +62,28 @@ TEST(LearningRateSchedule, WsdIsStableUntilItsCooldown) {
   schedule.cooldown_steps = 99;  // begins with the end of warm-up
   EXPECT_DOUBLE_EQ(schedule.learning_rate(2), 2.0);
   EXPECT_DOUBLE_EQ(schedule.learning_rate(9), 0.2 + 0.5 * 1.8);
+}
+
+TEST(LearningRateSchedule, TheInverseSquareRootFallsFromTheEndOfWarmUpAndCoolsDown) {
+  LearningRateSchedule schedule{.kind = LearningRateSchedule::Kind::kInverseSqrt,
+                                .peak = 2.0,
+                                .warmup_steps = 4,
+                                .decay_steps = 80,
+                                .cooldown_steps = 16,
+                                .minimum_ratio = 0.1};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(3), 2.0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(15), 1.0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(63), 0.5);
+  const double begun = 2.0 * std::sqrt(4.0 / 65);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(64), begun);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(68), 0.2 + 0.5 * (begun - 0.2));  // a quarter done
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(80), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(900), 0.2);
+  schedule.warmup_steps = 0;
+  schedule.minimum_ratio = 0.5;
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 2.0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(63), 1.0) << "not below the minimum";
 }
 
 TEST(LearningRateSchedule, AWarmUpLongerThanTheRunIsAllowed) {

@@ -55,6 +55,9 @@ TEST(StepLine, JsonShowsCommunicationWhereThereIsAny) {
   ranks.sent_bytes = 0;
   EXPECT_TRUE(
       says(step_line(LogFormat::kJson, ranks, {}), "\"exposed_comm_ms\":2.5,\"sent_bytes\":0,"));
+  EXPECT_FALSE(says(step_line(LogFormat::kJson, ranks, {}), "rank_leaves"));
+  ranks.rank_leaves = {11, 5};
+  EXPECT_TRUE(says(step_line(LogFormat::kJson, ranks, {}), "\"rank_leaves\":[11,5]"));
 }
 
 TEST(StepLine, TextShowsMfuOnlyWhereThePeakIsKnown) {

@@ -50,6 +50,23 @@ TEST(RankSpeed, RanksGetTheMeansOfEachOthersSteps) {
   });
 }
 
+TEST(RankSpeed, AfterARestartOnlyLaterStepsCount) {
+  dist::all_ranks(2, [](dist::ProcessGroup& group) {
+    RankSpeed speed(&group);
+    speed.add(step_of(0.09, 0, 0));
+    speed.exchange();
+    speed.add(step_of(0.08, 0, 0));
+    speed.restart();
+    EXPECT_FALSE(speed.take()) << "of steps before";
+    speed.exchange();  // of no steps
+    speed.add(step_of(0.02, 0, 0));
+    speed.exchange();
+    const RankComparison all = taken(speed);
+    EXPECT_EQ(all.steps, 1);
+    EXPECT_NEAR(all.ranks[1].compute_ms, 20, 1e-9);
+  });
+}
+
 TEST(RankSpeed, AStepWhoseBatchWasWaitedForBeforeComputesForNoLessThanNothing) {
   dist::all_ranks(2, [](dist::ProcessGroup& group) {
     RankSpeed speed(&group);
