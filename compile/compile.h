@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "compile/options.h"
-#include "compile/program.h"
 
 namespace lockstep {
 
 namespace compiler {
+class Program;  // compile/program.h
 class ProgramCache;
 }  // namespace compiler
 

@@ -1,12 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "compile/passes.h"
+#include "compile/pass.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep {
+
+namespace compiler {
+/// What is compiled: takes and returns tensors, and may read others.
+using Body = std::function<std::vector<Tensor>(TensorList)>;
+}  // namespace compiler
 
 struct CompileOptions {
   std::string name = "function";  ///< in the log

@@ -1,18 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "compile/graph.h"
+#include "compile/pass.h"
 
 namespace lockstep::compiler {
-
-/// A step from one graph to another that computes the same bits.
-struct Pass {
-  std::string name;
-  std::function<Graph(Graph)> run;
-};
 
 /// Leaves out nodes whose results nothing reads. Those that draw random numbers stay: the numbers
 /// that others draw depend on them.
@@ -22,9 +16,6 @@ Graph remove_dead_code(Graph graph);
 /// arguments. Those that draw random numbers stay, and so do those whose results are outputs or
 /// share memory with one, because the caller may change an output.
 Graph merge_common_subexpressions(Graph graph);
-
-/// The passes that `compile` runs unless told otherwise, in their order.
-std::vector<Pass> default_passes();
 
 /// Runs the passes in turn, checks the graph behind each, and appends "name: 12 -> 10 nodes" for
 /// each that changed their number to `log`, unless that is null. Throws Error, naming the pass,

@@ -1,18 +1,14 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "compile/interpreter.h"
-#include "compile/passes.h"
+#include "compile/options.h"
 
 namespace lockstep::compiler {
-
-/// What is compiled: takes and returns tensors, and may read others.
-using Body = std::function<std::vector<Tensor>(TensorList)>;
 
 /// A recorded function, with its derivative where it has one. Immutable once made; keeps the
 /// tensors that the function read besides its arguments.

@@ -9,6 +9,7 @@
 #include "autograd/gradient_delivery.h"
 #include "autograd/meta.h"
 #include "autograd/saved_tensor_hooks.h"
+#include "compile/passes.h"
 #include "compile/program.h"
 #include "compile/recorder.h"
 #include "core/base/check.h"

@@ -8,6 +8,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/hooks.h"
 #include "compile/guard.h"
+#include "compile/program.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/literal.h"
 #include "core/ops/forms/pointwise.h"

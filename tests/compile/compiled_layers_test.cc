@@ -10,6 +10,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/hooks.h"
 #include "autograd/meta.h"
+#include "compile/program.h"
 #include "core/device/copies.h"
 #include "core/dispatch/observer.h"
 #include "core/dispatch/op_counter.h"

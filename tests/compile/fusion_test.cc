@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "compile/compile.h"
+#include "compile/program.h"
 #include "core/base/parallel.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/forms/pointwise.h"

@@ -1,5 +1,6 @@
 // The blocks of docs/compile.md.
 
+#include "compile/graph.h"
 #include "lockstep/lockstep.h"
 
 namespace lockstep {
