@@ -14,6 +14,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
 #include "dist/ddp/bucket_plan.h"
+#include "dist/fsdp/sharded_unit.h"
 #include "dist/group/agreement.h"
 
 namespace lockstep::dist {
@@ -361,6 +362,12 @@ void ShardedModel::on_reduced(
            "step's last backward alone.");
   on_reduced_ = std::move(then);
 }
+
+const std::string& ShardedModel::unit_name(size_t unit) const {
+  return units_[unit]->values.name();
+}
+
+int64_t ShardedModel::unit_bytes(size_t unit) const { return units_[unit]->values.bytes(); }
 
 int64_t ShardedModel::parameter_bytes() const {
   int64_t bytes = 0;

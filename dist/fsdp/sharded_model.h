@@ -14,11 +14,12 @@
 #include "core/tensor/stream.h"
 #include "dist/collectives/leaf_tree.h"
 #include "dist/ddp/gradient_sync.h"
-#include "dist/fsdp/unit_gradients.h"
 #include "dist/fsdp/unit_values.h"
 #include "dist/group/process_group.h"
 
 namespace lockstep::dist {
+
+struct SumGroups;
 
 /// What of a model is spread over the ranks. The results of a step do not depend on it.
 enum class ShardStrategy : uint8_t {
@@ -224,8 +225,8 @@ class ShardedModel final : public GradientSync {
   /// How long forward and backward have waited for parameters since the step's beginning, by unit.
   const std::vector<GatherWait>& gather_waits() const { return gather_waits_; }
   /// The path of a unit's module, empty for the root, and the bytes of its parameters.
-  const std::string& unit_name(size_t unit) const { return units_[unit]->values.name(); }
-  int64_t unit_bytes(size_t unit) const { return units_[unit]->values.bytes(); }
+  const std::string& unit_name(size_t unit) const;
+  int64_t unit_bytes(size_t unit) const;
   /// The unit of each bucket of `times()`.
   const std::vector<uint32_t>& reduced_units() const { return reduced_units_; }
   /// Gathers parameters and sums gradients, zeros, as in a step of `passes` forwards and backwards,
@@ -244,18 +245,7 @@ class ShardedModel final : public GradientSync {
   int shard_size() const { return shards_->size(); }
 
  private:
-  struct Unit {
-    Unit(std::string name, std::vector<NamedTensor> parameters, const UnitValuesOptions& how,
-         const GradientSumOptions& options)
-        : values(std::move(name), std::move(parameters), how),
-          gradients(values.name(), values.parameters(), values.layout(), options) {}
-
-    UnitValues values;
-    UnitGradients gradients;
-    bool in_backward = false;     ///< the backward in progress has come to it
-    std::vector<uint32_t> parts;  ///< of this rank, by index in parts_
-    bool told = false;            ///< on_reduced_ was called in this step
-  };
+  struct Unit;  // dist/fsdp/sharded_unit.h
   static constexpr uint32_t kRoot = 0;
   /// Where a parameter is.
   struct Place {
@@ -268,7 +258,7 @@ class ShardedModel final : public GradientSync {
   void wait_for_host_copies() const;
   /// The rank of `shards_` that keeps what `rank` of all ranks keeps.
   int shard_rank(int rank) const { return rank % shards_->size(); }
-  SumGroups sum_groups() { return {&group_, shards_, replicas_.get()}; }
+  SumGroups sum_groups() const;
   void drain();
   void complete(Unit& unit);
   void tell_of_copied();

@@ -10,6 +10,7 @@
 #include "autograd/meta.h"
 #include "core/base/check.h"
 #include "dist/fsdp/sharded_model.h"
+#include "dist/fsdp/sharded_unit.h"
 
 namespace lockstep::dist {
 
@@ -93,6 +94,8 @@ void ShardedModel::finish() {
   times_.all_reduced({});
   mark_changed();
 }
+
+SumGroups ShardedModel::sum_groups() const { return {&group_, shards_, replicas_.get()}; }
 
 void ShardedModel::check_complete(const Unit& unit) const {
   const std::vector<NamedTensor>& parameters = unit.values.parameters();
