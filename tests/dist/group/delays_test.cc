@@ -199,6 +199,24 @@ TEST(Delays, ARankThatDoesNotAnswerEndsEvenAnOperationThatMayTakeLong) {
   EXPECT_THAT(messages.lines()[0], HasSubstr("rank 1 has not answered for "));
 }
 
+TEST(Delays, ATimeoutTellsForWhomTheAwaitedRanksWaitThemselves) {
+  std::promise<void> end;
+  const std::shared_future<void> ended = end.get_future().share();
+  const auto errors = run_thread_ranks(4, [&](ProcessGroup& group) {
+    // Each rank waits for a part from rank 0, which does not come, and for those of the others.
+    if (group.rank() == 0) return ended.wait();
+    const Tensor data = cpu_ones(1 << 20);
+    if (group.rank() != 3) return group.broadcast(data, 0, {.timeout = 1h}).wait();
+    try {
+      group.broadcast(data, 0, {.timeout = 2s}).wait();
+    } catch (const TimeoutError&) {
+      end.set_value();
+      throw;
+    }
+  });
+  EXPECT_THAT(text_of(errors[3]), HasSubstr("rank 1 has called it, and waits for rank 0, 2, 3 of world"));
+}
+
 TEST(Delays, AStartThatDoesNotEndIsLeftBehind) {
   std::promise<void> end;
   const auto held = std::make_shared<std::shared_future<void>>(end.get_future());
