@@ -1,5 +1,7 @@
 #include "train/bisect/captured_call.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "core/dispatch/value_tensors.h"

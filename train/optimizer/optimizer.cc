@@ -6,6 +6,7 @@
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
 #include "core/base/phase.h"
+#include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/forms/pointwise.h"
 #include "core/ops/optimizer/optimizer.h"

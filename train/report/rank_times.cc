@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "core/base/check.h"
 

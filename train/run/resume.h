@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/report/run_directory.h"
+#include "train/run/held_out_watch.h"
 #include "train/trainer.h"
 #include "train/weights/tensor_file.h"
 
