@@ -297,6 +297,16 @@ TEST(StoreFaults, ARankThatIsNotAnsweredSaysSoAtTheJoinTimeout) {
                     });
 }
 
+TEST(StoreFaults, ARankWhoseConnectionIsClosedUnansweredConnectsAgain) {
+  with_other_server([](const Descriptor&) {},  // closes the first connection, and takes no other
+                    [](const std::string& address) {
+                      StoreOptions options = StoreJob::rank_options(0, 1, address);
+                      options.join_timeout = milliseconds(300);
+                      expect_error<TimeoutError>([&] { Store store(options); }, address,
+                                                 "does not answer");
+                    });
+}
+
 TEST(StoreFaults, ARankThatIsAnotherBuildsIsToldBothVersions) {
   StoreJob job(1);
   const Descriptor socket = connect_raw(job.address());
