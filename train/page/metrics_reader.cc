@@ -1,6 +1,7 @@
 #include "train/page/metrics_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -105,6 +106,17 @@ std::optional<RankComparison> rank_times_of(const Json& line) {
   return comparison;
 }
 
+/// Leaves by rank; nothing where they are no counts.
+std::vector<int64_t> rank_leaves_of(const Json& line) {
+  constexpr double kMost = 1e9;
+  std::vector<int64_t> leaves;
+  for (const double count : numbers_of(line, "rank_leaves")) {
+    if (count < 0 || count > kMost || count != std::floor(count)) return {};
+    leaves.push_back(static_cast<int64_t>(count));
+  }
+  return leaves;
+}
+
 Json parsed(std::string_view line) {
   // A power cut leaves zeros of lines that were not on the disk.
   line.remove_prefix(std::min(line.find_first_not_of('\0'), line.size()));
@@ -165,6 +177,10 @@ void MetricsReader::read(std::string_view text, int64_t number) {
   }
   if (std::optional<RankComparison> ranks = rank_times_of(line)) {
     record_.rank_times = std::move(ranks);
+  }
+  if (std::vector<int64_t> leaves = rank_leaves_of(line); !leaves.empty()) {
+    add_event(step, "deal", fmt::format("leaves by rank: {}", fmt::join(leaves, ", ")));
+    record_.rank_leaves = std::move(leaves);
   }
   // Runs of versions without an account of time: the steps' own.
   const double ms = number_or(line, "step_ms", 0);

@@ -155,7 +155,7 @@ function drawEvents(context, area, graph) {
   for (const run of data.runs) {
     if (!run.shown) continue;
     for (const event of run.events) {
-      const good = event.kind === 'checkpoint' || event.kind === 'resume';
+      const good = ['checkpoint', 'resume', 'deal'].includes(event.kind);
       const x = Math.round(graph.toDomXCoord(axes[axis].of(run, event.step))) + .5;
       if (x < area.x || x > area.x + area.w || last[good] === x) continue;
       last[good] = x;

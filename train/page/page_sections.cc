@@ -1,6 +1,7 @@
 #include "train/page/page_sections.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -234,9 +235,13 @@ std::string ranks_section(std::span<const RunRecord> runs) {
                             ms(each.data_ms), ms(each.exposed_ms),
                             is_slowest ? name(slowest.reason) : ""});
     }
-    return fmt::format("<p>In the newest comparison {}.</p>\n",
-                       escaped(slowest_text(*run.rank_times))) +
-           html::table(table);
+    std::string text = fmt::format("<p>In the newest comparison {}.</p>\n",
+                                   escaped(slowest_text(*run.rank_times)));
+    if (!run.rank_leaves.empty()) {
+      text += fmt::format("<p>Of the leaves of a step the ranks compute {}.</p>\n",
+                          fmt::join(run.rank_leaves, ", "));
+    }
+    return text + html::table(table);
   });
 }
 

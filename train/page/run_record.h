@@ -20,7 +20,8 @@ namespace lockstep::train {
 /// Something that happened to a run.
 struct RunEvent {
   int64_t step = 0;  ///< after which it happened
-  std::string kind;  ///< "checkpoint", "resume", "restart", "rollback", "left out", "warning"
+  std::string
+      kind;  ///< "checkpoint", "resume", "restart", "rollback", "left out", "warning", "deal"
   std::string text;  ///< more about it; may be empty
 };
 
@@ -72,7 +73,9 @@ struct RunRecord {
   std::string ended;                      ///< "finished", "stopped"; empty: not told
   RecordedOverlap overlap;
   std::optional<RankComparison> rank_times;  ///< the newest
-  std::vector<std::string> missing;          ///< a sentence each
+  /// How many leaves of a step each rank computes, since they were dealt by speed; else empty.
+  std::vector<int64_t> rank_leaves;
+  std::vector<std::string> missing;  ///< a sentence each
 
   const StepSeries* find(const std::string& member) const;
 };

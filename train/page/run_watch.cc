@@ -1,6 +1,7 @@
 #include "train/page/run_watch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -202,14 +203,20 @@ std::string RunWatch::ranks_line() const {
                         start->ended_well() ? fmt::format(", {}", start->end) : "");
   }
   if (record_->rank_times) text += ranks_text(*record_->rank_times);
-  size_t failures = 0;
-  for (const RunEvent& event : record_->events) {
-    if (event.kind == "restart" || event.kind == "rollback" || event.kind == "left out") ++failures;
+  if (!record_->rank_leaves.empty()) {
+    constexpr size_t kMost = 12;  // what a line has room for
+    const std::vector<int64_t>& leaves = record_->rank_leaves;
+    text += fmt::format("leaves  {}{} of a step, by rank\n",
+                        fmt::join(std::span(leaves).first(std::min(leaves.size(), kMost)), ", "),
+                        leaves.size() > kMost ? ", ..." : "");
   }
+  const auto is_failure = [](const RunEvent& event) {
+    return event.kind == "restart" || event.kind == "rollback" || event.kind == "left out";
+  };
+  const auto failures = std::ranges::count_if(record_->events, is_failure);
   if (failures > 0) {
-    const RunEvent& last = *std::find_if(
-        record_->events.rbegin(), record_->events.rend(),
-        [](const RunEvent& event) { return event.kind != "checkpoint" && event.kind != "resume"; });
+    const RunEvent& last =
+        *std::find_if(record_->events.rbegin(), record_->events.rend(), is_failure);
     text += fmt::format(
         "events  restarts, rollbacks and steps left out: {}; the last: {} after step {}, {}\n",
         failures, last.kind, grouped(last.step), last.text);

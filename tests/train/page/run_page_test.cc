@@ -155,6 +155,14 @@ TEST(RunPage, ShowsTheRanksSideBySideAndNamesTheSlowest) {
                               "<td>20.0</td><td>1.0</td><td>data</td>"));
 }
 
+TEST(RunPage, TellsHowTheLeavesOfAStepAreDealt) {
+  RunRecord run = small_run("a");
+  run.rank_times = {.steps = 5, .ranks = {{0, 80, 0, 21, -1}, {1, 160, 20, 1, -1}}};
+  EXPECT_THAT(page_of({run}), Not(HasSubstr("Of the leaves of a step")));
+  run.rank_leaves = {5, 3};
+  EXPECT_THAT(page_of({run}), HasSubstr("Of the leaves of a step the ranks compute 5, 3."));
+}
+
 TEST(RunPage, NumbersThatNoRunHasFitIntoTheirCells) {
   RunRecord run = small_run("a");
   run.steps = int64_t{1} << 53;

@@ -226,6 +226,23 @@ TEST_F(RunRecordTest, TimesOfRanksThatDoNotFitEachOtherAreLeftOut) {
   }
 }
 
+TEST_F(RunRecordTest, TheNewestDealOfLeavesCountsAndEachIsAnEvent) {
+  put("metrics.jsonl",
+      "{\"step\":1,\"rank_leaves\":[3,3,2]}\n{\"step\":2}\n"
+      "{\"step\":3,\"rank_leaves\":[4,3,1]}\n{\"step\":4}\n");
+  const RunRecord record = read();
+  EXPECT_THAT(record.rank_leaves, ElementsAre(4, 3, 1));
+  ASSERT_EQ(record.events.size(), 2u);
+  EXPECT_EQ(record.events[1].step, 3);
+  EXPECT_EQ(record.events[1].kind, "deal");
+  EXPECT_EQ(record.events[1].text, "leaves by rank: 4, 3, 1");
+  for (const char* bad : {"[]", "7", "[1,-1]", "[1,1.5]", "[1e300]", "[1,\"x\"]", "{}"}) {
+    put("metrics.jsonl", std::string("{\"step\":1,\"rank_leaves\":") + bad + "}\n");
+    EXPECT_THAT(read().rank_leaves, IsEmpty()) << bad;
+    EXPECT_THAT(read().events, IsEmpty()) << bad;
+  }
+}
+
 TEST_F(RunRecordTest, StepsThatNoRunCanHaveMadeAreNone) {
   put("config.txtpb", "");
   put("metrics.jsonl",

@@ -240,6 +240,18 @@ TEST_F(RunWatchTest, ShowsHowTheLastStartEndedAndCountsFailuresAlone) {
                                 "of this step\n"));
 }
 
+TEST_F(RunWatchTest, ShowsTheNewestDealOfLeavesAndCountsItAsNoFailure) {
+  put("metrics.jsonl", "{\"step\":1,\"rank_leaves\":[3,5]}\n");
+  EXPECT_THAT(look(), testing::EndsWith("leaves  3, 5 of a step, by rank\n"));
+  append(
+      "{\"rollback_to\":0}\n"
+      "{\"step\":1,\"rank_leaves\":[10,20,30,40,50,60,70,80,90,100,110,120,130]}\n");
+  EXPECT_THAT(look(), testing::EndsWith(
+                          "leaves  10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120, ... of a "
+                          "step, by rank\nevents  restarts, rollbacks and steps left out: 1; the "
+                          "last: rollback after step 0, from step 1\n"));
+}
+
 TEST_F(RunWatchTest, AFileThatGoesAwayIsReadFromItsBeginningLater) {
   put("metrics.jsonl", "{\"step\":5,\"loss\":9}\n");
   look();
