@@ -168,9 +168,44 @@ def meaning(text):
     return re.sub(r"\.reserve\([^;]*?\);", ".reserve();", text)
 
 
+# Opens a block that `continue` may end, and one that only chooses what is done.
+LOOP, CHOICE = re.compile(r"^(?:for|while|do)\b"), re.compile(r"^(?:if|else|\}\s*else)\b")
+
+
+def ends_a_loop(before, after):
+    """Whether the change inserts a `continue` behind the last statement of a loop's body. Blocks are told by
+    the lines that open and close them, as clang-format writes them."""
+    old, new = before.splitlines(), after.splitlines()
+    at = next((i for i, (left, right) in enumerate(zip(old, new)) if left != right), len(old))
+    if len(new) != len(old) + 1 or at >= len(old) or new[at].strip() != "continue;" or new[at + 1:] != old[at:]:
+        return False
+    opened = []
+    for line in old[:at]:
+        code = line.split("//")[0].strip()
+        if code.startswith("}") and opened:
+            opened.pop()
+        if code.endswith("{"):
+            opened.append(code)
+    below = iter(line.strip() for line in old[at:])
+    while opened:
+        closing, header = next(below), opened.pop()
+        if not closing.startswith("}"):
+            return False
+        if LOOP.match(header):
+            return True
+        if not CHOICE.match(header):
+            return False
+        while closing.endswith("{"):  # the other choice, which is not taken
+            depth, closing = 1, next(below)
+            while depth > 1 or not closing.startswith("}"):
+                depth += closing.endswith("{") - closing.startswith("}")
+                closing = next(below)
+    return False
+
+
 def changes_code(before, after):
     """Whether the texts differ in more than `meaning` leaves out."""
-    return meaning(before) != meaning(after)
+    return meaning(before) != meaning(after) and not ends_a_loop(before, after)
 
 
 def mutants_of(name, text, folder):
