@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,7 @@
 
 #include "dist/rendezvous/socket.h"
 #include "dist/rendezvous/store_control.h"
+#include "dist/rendezvous/store_message.h"
 #include "tests/core/base/child_process.h"
 #include "tests/dist/group/rank_processes.h"
 #include "tests/dist/rendezvous/store_job.h"
@@ -122,6 +124,43 @@ TEST_F(StoreLiveness, ANetworkThatIsCutIsNoticedOnBothSidesWhetherOrNotAnythingI
     }
     EXPECT_LT(Clock::now() - start, milliseconds(6000));
     ASSERT_TRUE(set_network(true));
+  });
+  if (status == kNoNamespace) GTEST_SKIP() << "this system gives no network namespace";
+  EXPECT_EQ(status, 0);
+}
+
+/// Whether the other side has taken all that was sent.
+bool is_acknowledged(const Descriptor& socket) {
+  int waiting = 0;
+  return ioctl(socket.get(), SIOCOUTQ, &waiting) == 0 && waiting == 0;
+}
+
+TEST_F(StoreLiveness, ARankThatDoesNotTakeItsAnswerIsLost) {
+  const int status = with_network_of_its_own([] {
+    StoreServerOptions options = StoreJob::server_options(2);
+    // Longer than it takes until there is an answer: an idle connection is asked whether it lives.
+    options.silence = milliseconds(4000);
+    const StoreServer server(options);
+    const Connected rank =
+        connect_to(parse_endpoint(server.address()), Clock::now() + milliseconds(5000));
+    ASSERT_TRUE(rank.socket) << rank.error;
+    using Kind = StoreMessage::Kind;
+    const std::string bytes = encode({Kind::kHello,
+                                      0,
+                                      {kStoreProtocol, 0, 2, getpid()},
+                                      {kStoreMagic, "job-a", "open sesame", "there"}}) +
+                              encode({Kind::kGet, 1, {2000}, {"a key that nobody sets"}});
+    ASSERT_EQ(send(rank.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+    while (!is_acknowledged(rank.socket)) std::this_thread::sleep_for(milliseconds(1));
+    // The server answers when the time of the request is over, into a network that is cut.
+    ASSERT_TRUE(set_network(false));
+    EXPECT_FALSE(server.wait_until_left(milliseconds(10'000)));
+    ASSERT_TRUE(set_network(true));
+    StoreControl other{Store(StoreJob::rank_options(1, 2, server.address()))};
+    EXPECT_THAT(wait_for_failure(other).text,
+                ContainsRegex("rank 0 .* is lost: its host, or the network to it, has not answered "
+                              "for 4 s"));
   });
   if (status == kNoNamespace) GTEST_SKIP() << "this system gives no network namespace";
   EXPECT_EQ(status, 0);
