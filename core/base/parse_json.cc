@@ -28,6 +28,8 @@ class OrderedBuilder final : public nlohmann::json_sax<nlohmann::ordered_json> {
  public:
   using Json = nlohmann::ordered_json;
 
+  explicit OrderedBuilder(TakeString take) : take_(take) {}
+
   /// The document; to be called once, after the last event.
   Json take() { return std::move(root_); }
 
@@ -36,17 +38,17 @@ class OrderedBuilder final : public nlohmann::json_sax<nlohmann::ordered_json> {
   bool number_integer(number_integer_t value) override { return add(value); }
   bool number_unsigned(number_unsigned_t value) override { return add(value); }
   bool number_float(number_float_t value, const string_t&) override { return add(value); }
-  bool string(string_t& value) override { return add(std::move(value)); }
+  bool string(string_t& value) override {
+    if (in_object() && take_(names_, value)) return true;
+    return add(value);  // a copy: the parser reads the next text into `value`
+  }
   bool binary(binary_t& value) override { return add(Json::binary(std::move(value))); }
   bool start_object(std::size_t) override { return open(Json::object()); }
   bool end_object() override { return close(); }
   bool start_array(std::size_t) override { return open(Json::array()); }
   bool end_array() override { return close(); }
   bool key(string_t& key) override {
-    auto& members = open_.back().value->get_ref<Json::object_t&>();
-    const size_t place = find(open_.back(), key);
-    if (place == members.size()) members.emplace_back(std::move(key), Json());
-    member_ = &members.data()[place].second;
+    names_.back() = key;
     return true;
   }
   bool parse_error(std::size_t byte, const std::string&,
@@ -74,12 +76,19 @@ class OrderedBuilder final : public nlohmann::json_sax<nlohmann::ordered_json> {
     const auto has_key = [&](const auto& member) { return member.first == key; };
     return static_cast<size_t>(std::ranges::find_if(members, has_key) - members.begin());
   }
+  bool in_object() const { return !open_.empty() && open_.back().value->is_object(); }
   /// Puts `value` where the next one belongs. The place is valid until its container gets another.
   Json& put(Json value) {
     if (open_.empty()) return root_ = std::move(value);
-    Json& around = *open_.back().value;
-    if (around.is_object()) return *member_ = std::move(value);
-    return around.get_ref<Json::array_t&>().emplace_back(std::move(value));
+    if (!in_object()) {
+      return open_.back().value->get_ref<Json::array_t&>().emplace_back(std::move(value));
+    }
+    auto& members = open_.back().value->get_ref<Json::object_t&>();
+    const size_t place = find(open_.back(), names_.back());
+    if (place == members.size()) {
+      return members.emplace_back(names_.back(), std::move(value)).second;
+    }
+    return members.data()[place].second = std::move(value);
   }
   bool add(Json value) {
     put(std::move(value));
@@ -87,16 +96,19 @@ class OrderedBuilder final : public nlohmann::json_sax<nlohmann::ordered_json> {
   }
   bool open(Json value) {
     open_.push_back({&put(std::move(value))});
+    names_.emplace_back();
     return true;
   }
   bool close() {
     open_.pop_back();
+    names_.pop_back();
     return true;
   }
 
   Json root_;
-  std::vector<Open> open_;  ///< from the outermost on
-  Json* member_ = nullptr;  ///< where the value after a key belongs
+  TakeString take_;
+  std::vector<Open> open_;          ///< from the outermost on
+  std::vector<std::string> names_;  ///< for each, of the member that is read; empty in an array
 };
 
 }  // namespace
@@ -117,8 +129,13 @@ nlohmann::json parse_json(std::string_view text, size_t most) {
 }
 
 nlohmann::ordered_json parse_ordered_json(std::string_view text, size_t most) {
+  return parse_ordered_json(
+      text, [](std::span<const std::string>, std::string_view) { return false; }, most);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text, TakeString take, size_t most) {
   check_text(text, most);
-  OrderedBuilder builder;
+  OrderedBuilder builder(take);
   nlohmann::ordered_json::sax_parse(text, &builder);
   return builder.take();
 }

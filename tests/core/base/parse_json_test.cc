@@ -35,6 +35,21 @@ TEST(ParseJson, ReadsTheDocumentThatTheLibraryReads) {
   }
 }
 
+TEST(ParseJson, LeavesOutTheStringsThatAreTaken) {
+  std::string taken;
+  const auto take = [&](std::span<const std::string> names, std::string_view value) {
+    if (value == "stays") return false;
+    for (const std::string& name : names) taken += name + "/";
+    taken += std::string(value) + " ";
+    return true;
+  };
+  const char* const text =
+      R"({"a": "1", "b": {"c": "2", "d": "stays", "e": [{"f": "3"}, "element"], "g": 4}, "h": "5"})";
+  EXPECT_EQ(parse_ordered_json(text, take).dump(),
+            R"({"b":{"d":"stays","e":[{},"element"],"g":4}})");
+  EXPECT_EQ(taken, "a/1 b/c/2 b/e//f/3 h/5 ");
+}
+
 TEST(ParseJson, NamesTheByteWhereTheTextStopsBeingJson) {
   for (const char* text : {"", "{", "[1,]", "{'a': 1}", "1 2", "\"\xff\"", "nul"}) {
     expect_error<JsonSyntaxError>([&] { (void)parse_json(text); }, "[json] not valid JSON");
