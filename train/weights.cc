@@ -110,11 +110,12 @@ FileDigest save_weights(const nn::Module& model, const std::filesystem::path& pa
   return save_tensors(path, model.stored_parameters(), {}, values);
 }
 
-void load_weights(nn::Module& model, const std::filesystem::path& path) {
+void load_weights(nn::Module& model, const std::filesystem::path& path,
+                  const FileDigests* written) {
   if (shards_in(path)) {
     load_shards(model, path);
   } else {
-    load(model, WeightFiles(path), path);
+    load(model, WeightFiles(path, written), path);
   }
   convert_multipliers(model, path);
 }

@@ -28,8 +28,9 @@ FileDigest save_weights(const nn::Module& model, const std::filesystem::path& pa
 /// unchanged: an error of WeightFiles, or one that lists every missing, unexpected, ambiguous or
 /// differently shaped tensor. Bytes that differ from what the manifest of their folder says, a
 /// checkpoint's or a finished run's, are such an error. One tensor at a time is copied from what
-/// was read.
-void load_weights(nn::Module& model, const std::filesystem::path& path);
+/// was read. `written` is what that manifest says, if it was read already.
+void load_weights(nn::Module& model, const std::filesystem::path& path,
+                  const FileDigests* written = nullptr);
 
 /// Loads the model of a folder written by Hugging Face's programs or by a training run: config.json
 /// describes it, safetensors files hold the weights. Adapters in a checkpoint are merged into the

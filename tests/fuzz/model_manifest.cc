@@ -11,8 +11,10 @@ namespace {
 Outcome parse(const std::string& text) {
   train::FileDigests files;
   try {
-    files =
-        train::file_digests_of(train::checked_manifest(text, "lockstep model", "fuzzed"), "fuzzed");
+    train::FileDigests hashes;
+    const nlohmann::ordered_json manifest =
+        train::checked_manifest(text, "lockstep model", "fuzzed", &hashes);
+    files = train::file_digests_of(manifest, "fuzzed", std::move(hashes));
   } catch (const CheckpointError& error) {
     require(std::string(error.what()).starts_with("[checkpoint] fuzzed: "),
             "an error names its source");

@@ -113,8 +113,10 @@ void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& m
   if (trainer.spreads_state()) {
     trainer.read_later(files);
   } else {
-    load_weights(trainer.task().model(), files.weights);
-    if (!files.optimizer.empty()) load_tensors(files.optimizer, optimizer.state());
+    load_weights(trainer.task().model(), files.weights, &manifest.files);
+    if (!files.optimizer.empty()) {
+      load_tensors(files.optimizer, optimizer.state(), &manifest.files);
+    }
   }
   optimizer.set_steps(manifest.optimizer_steps);
   if (manifest.grad_scaler) trainer.scaler().load_state(*manifest.grad_scaler);

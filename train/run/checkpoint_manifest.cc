@@ -131,10 +131,11 @@ std::string format_manifest(const CheckpointManifest& manifest) {
 }
 
 CheckpointManifest parse_manifest(std::string_view text, std::string_view origin) {
-  const Json json = checked_manifest(text, kCheckpointFormat, origin);
+  FileDigests hashes;
+  const Json json = checked_manifest(text, kCheckpointFormat, origin, &hashes);
   try {
     CheckpointManifest manifest = manifest_from(json);
-    manifest.files = file_digests_of(json, origin);
+    manifest.files = file_digests_of(json, origin, std::move(hashes));
     manifest.shards = shard_index_of(json, manifest.files, origin);
     return manifest;
   } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 #include "train/weights/file_digests.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"
@@ -50,7 +51,9 @@ FileDigests digests_in(const fs::path& folder) {
   const fs::path of_checkpoint = folder / kCheckpointManifest;
   const auto read = [](const fs::path& path, std::string_view format) {
     const std::string text = manifest_text(path);
-    return file_digests_of(checked_manifest(text, format, path.string()), path.string());
+    FileDigests hashes;
+    const OrderedJson json = checked_manifest(text, format, path.string(), &hashes);
+    return file_digests_of(json, path.string(), std::move(hashes));
   };
   const auto there = [](const fs::path& path) {
     return reading([&] { return name_exists(path); });
@@ -81,10 +84,11 @@ void check_files_beside_weights(const fs::path& folder) {
   }
 }
 
-void check_file(const fs::path& path, const SafetensorsFile& read) {
-  const FileDigests files = digests_in(path.parent_path());
-  const auto written = files.find(path.filename().string());
-  if (written != files.end()) check_digest(path, written->second, digest_of(read));
+void check_file(const fs::path& path, const SafetensorsFile& read, const FileDigests* written) {
+  const FileDigests read_now = written == nullptr ? digests_in(path.parent_path()) : FileDigests();
+  const FileDigests& files = written == nullptr ? read_now : *written;
+  const auto found = files.find(path.filename().string());
+  if (found != files.end()) check_digest(path, found->second, digest_of(read));
 }
 
 }  // namespace lockstep::train

@@ -34,7 +34,9 @@ std::optional<int64_t> model_step_in(const std::filesystem::path& folder);
 void check_file(const std::filesystem::path& path);
 /// Compares every file that the manifest in `folder` names, but weights, as check_file does.
 void check_files_beside_weights(const std::filesystem::path& folder);
-/// As check_file, for the bytes of the file that were read already.
-void check_file(const std::filesystem::path& path, const SafetensorsFile& read);
+/// As check_file, for the bytes of the file that were read already, and with `written`, what the
+/// manifest says, if that was.
+void check_file(const std::filesystem::path& path, const SafetensorsFile& read,
+                const FileDigests* written = nullptr);
 
 }  // namespace lockstep::train

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 
 #include "core/base/check.h"
@@ -29,15 +30,27 @@ OrderedJson to_json(const FileDigest& digest) {
   return json;
 }
 
-FileDigest digest_from(const OrderedJson& json) {
-  FileDigest digest;
+/// The hash of 32 hexadecimal digits; nothing for any other text.
+std::optional<ContentHash> hash_in(std::string_view text) {
+  ContentHash hash;
+  const auto read = [&](size_t begin, uint64_t& word) {
+    const char* first = text.data() + begin;
+    const auto result = std::from_chars(first, first + 16, word, 16);
+    return result.ec == std::errc{} && result.ptr == first + 16;
+  };
+  const bool whole = text.size() == 32 && read(0, hash.high) && read(16, hash.low);
+  return whole ? std::optional(hash) : std::nullopt;
+}
+
+/// Adds what `json` says of a file to `digest`, which may hold hashes of its tensors.
+FileDigest digest_from(const OrderedJson& json, FileDigest digest) {
   const OrderedJson& bytes = json.at("bytes");
   if (!bytes.is_number_unsigned()) throw std::invalid_argument("bytes: expected a whole number");
   digest.bytes = bytes.get<uint64_t>();
   digest.header = parse_hex(json.at("header").get<std::string>());
   if (!json.contains("tensors")) return digest;
   for (const auto& [name, hash] : json["tensors"].items()) {
-    digest.tensors[name] = parse_hex(hash.get<std::string>());
+    digest.tensors.insert_or_assign(digest.tensors.end(), name, parse_hex(hash.get<std::string>()));
   }
   return digest;
 }
@@ -48,9 +61,18 @@ bool is_format(const OrderedJson& json, std::string_view format) {
 }
 
 /// The document; null for a text that is not JSON, such as a damaged one.
-OrderedJson document_of(std::string_view text) {
+OrderedJson document_of(std::string_view text, FileDigests* hashes) {
+  const auto take = [&](std::span<const std::string> names, std::string_view value) {
+    if (hashes == nullptr || names.size() != 4 || names[0] != "files" || names[2] != "tensors")
+      return false;
+    const std::optional<ContentHash> hash = hash_in(value);
+    if (!hash) return false;
+    auto& tensors = (*hashes)[names[1]].tensors;
+    tensors.insert_or_assign(tensors.end(), names[3], *hash);  // they are written in order
+    return true;
+  };
   try {
-    return parse_ordered_json(text);
+    return parse_ordered_json(text, take);
   } catch (const JsonSyntaxError&) {
     return nullptr;
   }
@@ -82,10 +104,10 @@ std::string sealed(std::string object) {
 }
 
 OrderedJson checked_manifest(std::string_view text, std::string_view format,
-                             std::string_view origin) {
+                             std::string_view origin, FileDigests* hashes) {
   OrderedJson json;
   try {
-    json = document_of(text);
+    json = document_of(text, hashes);
   } catch (const DataError& error) {
     throw CheckpointError(fmt::format("[checkpoint] {}: {}", origin, error.what()));
   }
@@ -107,7 +129,8 @@ OrderedJson json_of(const FileDigests& files) {
   return json;
 }
 
-FileDigests file_digests_of(const OrderedJson& manifest, std::string_view origin) {
+FileDigests file_digests_of(const OrderedJson& manifest, std::string_view origin,
+                            FileDigests hashes) {
   try {
     FileDigests files;
     for (const auto& [name, file] : manifest.at("files").items()) {
@@ -115,7 +138,7 @@ FileDigests file_digests_of(const OrderedJson& manifest, std::string_view origin
         throw std::invalid_argument(fmt::format(
             "\"files\" names {:?}: expected the name of a file beside the manifest", name));
       }
-      files[name] = digest_from(file);
+      files[name] = digest_from(file, std::move(hashes[name]));
     }
     return files;
   } catch (const std::exception& error) {
@@ -124,16 +147,8 @@ FileDigests file_digests_of(const OrderedJson& manifest, std::string_view origin
 }
 
 ContentHash parse_hex(const std::string& text) {
-  ContentHash hash;
-  const auto read = [&](size_t begin, uint64_t& word) {
-    const char* first = text.data() + begin;
-    const auto result = std::from_chars(first, first + 16, word, 16);
-    return result.ec == std::errc{} && result.ptr == first + 16;
-  };
-  if (text.size() != 32 || !read(0, hash.high) || !read(16, hash.low)) {
-    throw std::invalid_argument("a hash of 32 hexadecimal digits expected, got \"" + text + "\"");
-  }
-  return hash;
+  if (const std::optional<ContentHash> hash = hash_in(text)) return *hash;
+  throw std::invalid_argument("a hash of 32 hexadecimal digits expected, got \"" + text + "\"");
 }
 
 }  // namespace lockstep::train

@@ -10,9 +10,6 @@
 
 namespace lockstep::train {
 
-/// Digests by file name; for files other than safetensors `header` is the hash of the whole file.
-using FileDigests = std::map<std::string, FileDigest>;
-
 /// Manifests are JSON objects with "format", "format_version" and "files", whose last member is the
 /// hash of the text before it. Version 2 added checkpoints in shards (shard_index.h); all other
 /// manifests are written as version 1, which earlier programs read.
@@ -27,14 +24,16 @@ std::string sealed(std::string object);
 /// Parses a manifest and checks its format, version and hash. Throws NewerVersionError for a later
 /// version, whatever the hash, since a later version may compute it differently; and
 /// CheckpointError for any other text that `sealed` did not write. Messages begin with `origin`,
-/// the file's name.
+/// the file's name. With `hashes` it returns the manifest without the hashes of tensors in "files",
+/// of which there may be very many, and puts those into `hashes`.
 nlohmann::ordered_json checked_manifest(std::string_view text, std::string_view format,
-                                        std::string_view origin);
+                                        std::string_view origin, FileDigests* hashes = nullptr);
 
-/// "files" of a manifest. The inverse is file_digests_of, which takes the whole manifest and throws
-/// CheckpointError.
+/// "files" of a manifest. The inverse is file_digests_of, which takes the whole manifest, with the
+/// `hashes` that checked_manifest took out, and throws CheckpointError.
 nlohmann::ordered_json json_of(const FileDigests& files);
-FileDigests file_digests_of(const nlohmann::ordered_json& manifest, std::string_view origin);
+FileDigests file_digests_of(const nlohmann::ordered_json& manifest, std::string_view origin,
+                            FileDigests hashes = {});
 
 /// The inverse of ContentHash::hex. Throws std::invalid_argument.
 ContentHash parse_hex(const std::string& text);

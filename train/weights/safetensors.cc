@@ -5,7 +5,6 @@
 #include <cstring>
 #include <numeric>
 #include <tuple>
-#include <unordered_set>
 
 #include "core/base/check.h"
 #include "core/base/files/regular_file.h"
@@ -41,6 +40,7 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> contents, std::s
       {reinterpret_cast<const char*>(contents.data()), header_bytes}, origin);
   check_layout(header, data.size(), origin);
   SafetensorsContent content{{}, std::move(header.metadata)};
+  content.tensors.reserve(header.entries.size());
   for (TensorEntry& entry : header.entries) {
     content.tensors.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape),
                                data.subspan(entry.begin, entry.end - entry.begin)});
@@ -51,8 +51,9 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> contents, std::s
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
     : path_(path.string()),
       contents_(reading([&] { return read_whole_bytes(path); })),
-      content_(parse_safetensors(contents_, path_)) {
-  for (const TensorRecord& tensor : content_.tensors) by_name_.emplace(tensor.name, &tensor);
+      content_(parse_safetensors(contents_, path_)),
+      places_(content_.tensors.size()) {
+  for (const TensorRecord& tensor : content_.tensors) places_.add(tensor.name);
 }
 
 std::span<const std::byte> SafetensorsFile::header() const {
@@ -62,8 +63,9 @@ std::span<const std::byte> SafetensorsFile::header() const {
 }
 
 const TensorRecord* SafetensorsFile::find(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : found->second;
+  const std::optional<size_t> place =
+      places_.find(name, [&](size_t i) -> std::string_view { return content_.tensors[i].name; });
+  return place ? &content_.tensors[*place] : nullptr;
 }
 
 const TensorRecord& SafetensorsFile::at(std::string_view name) const {
@@ -78,16 +80,19 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
                                      std::span<const TensorSpec> tensors,
                                      std::map<std::string, std::string> metadata)
     : path_(path.string()), order_(tensors.size()) {
-  std::unordered_set<std::string_view> names = {"__metadata__"};
+  NameIndex names(tensors.size());
+  const auto name_at = [&](size_t i) -> std::string_view { return tensors[i].name; };
   for (const TensorSpec& tensor : tensors) {
-    LS_CHECK(names.insert(tensor.name).second, CheckpointError,
+    LS_CHECK(tensor.name != "__metadata__" && !names.find(tensor.name, name_at), CheckpointError,
              "[safetensors] {}: the name \"{}\" is reserved or used twice.", path_, tensor.name);
+    names.add(tensor.name);
   }
   std::iota(order_.begin(), order_.end(), size_t{0});
   std::ranges::sort(order_, {}, [&](size_t i) {
     return std::tuple(-safetensors_rank(tensors[i].dtype), std::string_view(tensors[i].name));
   });
   uint64_t begin = 0;
+  layout_.entries.reserve(tensors.size());
   for (const size_t i : order_) {
     const TensorSpec& tensor = tensors[i];
     const uint64_t end = begin + byte_count(tensor.dtype, tensor.shape, path_, tensor.name);

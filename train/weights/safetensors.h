@@ -9,11 +9,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/files/atomic_file.h"
 #include "core/tensor/dtype.h"
+#include "train/weights/name_index.h"
 #include "train/weights/safetensors_header.h"
 
 namespace lockstep::train {
@@ -67,7 +67,7 @@ class SafetensorsFile {
   std::string path_;
   std::vector<std::byte> contents_;
   SafetensorsContent content_;
-  std::unordered_map<std::string_view, const TensorRecord*> by_name_;
+  NameIndex places_;  ///< of the tensors
 };
 
 /// Description of a tensor to write.

@@ -5,10 +5,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <tuple>
-#include <unordered_set>
 #include <utility>
 
 #include "core/base/check.h"
+#include "train/weights/name_index.h"
 
 namespace lockstep::train {
 namespace {
@@ -31,6 +31,15 @@ constexpr std::array<Code, kDTypeCount> kCodes = {{{"BOOL", DType::kBool},
                                                    {"F64", DType::kF64},
                                                    {"I64", DType::kI64}}};
 
+/// The index in kCodes of each dtype, by its number.
+constexpr std::array<int, kDTypeCount> kRanks = [] {
+  std::array<int, kDTypeCount> ranks{};
+  for (size_t i = 0; i < kCodes.size(); ++i) {
+    ranks[static_cast<size_t>(kCodes[i].dtype)] = static_cast<int>(i);
+  }
+  return ranks;
+}();
+
 using Json = nlohmann::json;
 
 /// A SAX parser, because a DOM parser would not report duplicate keys.
@@ -46,7 +55,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
         place_ = Place::kFile;
         return true;
       case Place::kFile:
-        place_ = name_ == "__metadata__" ? Place::kMetadata : Place::kTensor;
+        place_ = name_ == kMetadata ? Place::kMetadata : Place::kTensor;
+        has_metadata_ = has_metadata_ || name_ == kMetadata;
         entry_ = {name_, DType::kF32, {}, 0, 0};
         seen_fields_ = {};
         return true;
@@ -58,7 +68,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool key(string_t& key) override {
     switch (place_) {
       case Place::kFile:
-        check(names_.insert(key).second, "the key \"{}\" stands twice", key);
+        check(is_new(key), "the key \"{}\" stands twice", key);
         name_ = key;
         return true;
       case Place::kMetadata:
@@ -122,6 +132,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
       for (size_t i = 0; i < kFields.size(); ++i) {
         check(seen_fields_[i], "tensor \"{}\" has no {}", name_, kFields[i]);
       }
+      names_.add(entry_.name);
       header_.entries.push_back(std::move(entry_));
     }
     place_ = Place::kFile;
@@ -142,7 +153,14 @@ class HeaderReader : public nlohmann::json_sax<Json> {
  private:
   /// kNumbers is inside the array of shape or data_offsets.
   enum class Place { kStart, kFile, kMetadata, kTensor, kNumbers };
+  static constexpr std::string_view kMetadata = "__metadata__";
   static constexpr std::array<std::string_view, 3> kFields = {"dtype", "shape", "data_offsets"};
+
+  bool is_new(std::string_view key) const {
+    if (key == kMetadata) return !has_metadata_;
+    const auto name_at = [&](size_t i) -> std::string_view { return header_.entries[i].name; };
+    return !names_.find(key, name_at);
+  }
 
   bool tensor_key(const std::string& key) {
     for (size_t i = 0; i < kFields.size(); ++i) {
@@ -174,7 +192,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   std::string_view origin_;
   SafetensorsHeader header_;
   Place place_ = Place::kStart;
-  std::unordered_set<std::string> names_;
+  NameIndex names_;  ///< of the entries
+  bool has_metadata_ = false;
   std::string name_;
   std::string field_;
   std::array<bool, 3> seen_fields_{};
@@ -234,12 +253,7 @@ uint64_t byte_count(DType dtype, std::span<const int64_t> shape, std::string_vie
   return static_cast<uint64_t>(bytes);
 }
 
-int safetensors_rank(DType dtype) {
-  for (int rank = 0; rank < kDTypeCount; ++rank) {
-    if (kCodes[rank].dtype == dtype) return rank;
-  }
-  throw InternalError("[safetensors] a dtype has no code.");
-}
+int safetensors_rank(DType dtype) { return kRanks[static_cast<size_t>(dtype)]; }
 
 void check_header_bytes(uint64_t bytes, uint64_t left, std::string_view origin) {
   LS_CHECK(
@@ -252,9 +266,13 @@ void check_header_bytes(uint64_t bytes, uint64_t left, std::string_view origin) 
 }
 
 void check_layout(SafetensorsHeader& header, uint64_t data_bytes, std::string_view origin) {
-  std::ranges::sort(header.entries, [](const TensorEntry& a, const TensorEntry& b) {
+  const auto comes_before = [](const TensorEntry& a, const TensorEntry& b) {
     return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
-  });
+  };
+  // Most writers list the tensors in the order of their bytes.
+  if (!std::ranges::is_sorted(header.entries, comes_before)) {
+    std::ranges::sort(header.entries, comes_before);
+  }
   uint64_t position = 0;
   for (const TensorEntry& entry : header.entries) {
     LS_CHECK(

@@ -36,19 +36,24 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
       {reinterpret_cast<const char*>(header_.data()) + sizeof(json_bytes), json_bytes}, origin);
   check_layout(header, file_.bytes() - header_.size(), origin);
   tensors_ = std::move(header.entries);
-  by_name_.reserve(tensors_.size());
-  for (const TensorEntry& tensor : tensors_) by_name_.emplace(tensor.name, &tensor);
+  places_ = NameIndex(tensors_.size());
+  for (const TensorEntry& tensor : tensors_) places_.add(tensor.name);
 }
 
 const TensorEntry* SafetensorsReader::find(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : found->second;
+  const std::optional<size_t> place =
+      places_.find(name, [&](size_t i) -> std::string_view { return tensors_[i].name; });
+  return place ? &tensors_[*place] : nullptr;
 }
 
 void SafetensorsReader::read(const TensorEntry& tensor, uint64_t first,
                              std::span<std::byte> into) const {
   LS_ASSERT(first + into.size() <= tensor.end - tensor.begin);
-  read_at(header_.size() + tensor.begin + first, into);
+  read_data(tensor.begin + first, into);
+}
+
+void SafetensorsReader::read_data(uint64_t first, std::span<std::byte> into) const {
+  read_at(header_.size() + first, into);
 }
 
 void SafetensorsReader::each_piece(
@@ -86,14 +91,30 @@ FileDigest digest_of(const SafetensorsReader& file) {
   FileDigest digest;
   digest.bytes = file.header().size();
   digest.header = ContentHasher().add(file.header()).result();
+  const uint64_t data_bytes = file.tensors().empty() ? 0 : file.tensors().back().end;
+  std::vector<std::byte> buffer(std::min<uint64_t>(data_bytes, kPiece));
+  uint64_t buffer_end = 0;  // in the data; the buffer ends there
+  std::span<const std::byte> unread;
   for (const TensorEntry& tensor : file.tensors()) {
-    const uint64_t bytes = tensor.end - tensor.begin;
     ContentHasher hasher;
-    hasher.add(bytes);
-    file.each_piece(tensor, [&](std::span<const std::byte> piece) { hasher.append(piece); });
-    digest.tensors[tensor.name] = hasher.result();
-    digest.bytes += bytes;
+    hasher.add(tensor.end - tensor.begin);
+    for (uint64_t left = tensor.end - tensor.begin; left > 0;) {
+      if (unread.empty()) {
+        const std::span<std::byte> piece =
+            std::span(buffer).first(std::min<uint64_t>(data_bytes - buffer_end, buffer.size()));
+        file.read_data(buffer_end, piece);
+        buffer_end += piece.size();
+        unread = piece;
+      }
+      const size_t bytes = std::min<uint64_t>(left, unread.size());
+      hasher.append(unread.first(bytes));
+      unread = unread.subspan(bytes);
+      left -= bytes;
+    }
+    // In the order of their bytes most files have their tensors in the order of their names.
+    digest.tensors.insert_or_assign(digest.tensors.end(), tensor.name, hasher.result());
   }
+  digest.bytes += data_bytes;
   return digest;
 }
 

@@ -6,10 +6,10 @@
 #include <functional>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/files/regular_file.h"
+#include "train/weights/name_index.h"
 #include "train/weights/safetensors_header.h"
 #include "train/weights/tensor_file.h"
 
@@ -33,6 +33,9 @@ class SafetensorsReader {
   const TensorEntry* find(std::string_view name) const;
   /// Fills `into` with the bytes of a tensor from its byte `first` on. Throws UnreadableError.
   void read(const TensorEntry& tensor, uint64_t first, std::span<std::byte> into) const;
+  /// Fills `into` with the bytes of the file's data from `first` on, in which the tensors follow
+  /// each other. Throws UnreadableError.
+  void read_data(uint64_t first, std::span<std::byte> into) const;
   /// Calls `visit` with the bytes of a tensor, in pieces.
   void each_piece(const TensorEntry& tensor,
                   const std::function<void(std::span<const std::byte>)>& visit) const;
@@ -43,7 +46,7 @@ class SafetensorsReader {
   RegularFile file_;
   std::vector<std::byte> header_;
   std::vector<TensorEntry> tensors_;
-  std::unordered_map<std::string_view, const TensorEntry*> by_name_;
+  NameIndex places_;  ///< of the tensors
 };
 
 /// Computes the digest of a file by reading each of its bytes once.

@@ -153,8 +153,10 @@ std::optional<ShardIndex> shards_in(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder, ignored)) return std::nullopt;
   if (!reading([&] { return name_exists(path); })) return std::nullopt;
   const std::string text = reading([&] { return read_whole_file(path, kMostJsonBytes); });
-  const OrderedJson json = checked_manifest(text, kCheckpointFormat, path.string());
-  return shard_index_of(json, file_digests_of(json, path.string()), path.string());
+  FileDigests hashes;
+  const OrderedJson json = checked_manifest(text, kCheckpointFormat, path.string(), &hashes);
+  return shard_index_of(json, file_digests_of(json, path.string(), std::move(hashes)),
+                        path.string());
 }
 
 }  // namespace lockstep::train

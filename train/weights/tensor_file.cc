@@ -1,9 +1,8 @@
 #include "train/weights/tensor_file.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
@@ -11,6 +10,7 @@
 #include "core/ops/factory/copy.h"
 #include "core/ops/view/view.h"
 #include "train/weights/file_digests.h"
+#include "train/weights/name_index.h"
 #include "train/weights/safetensors_reader.h"
 #include "train/weights/tensor_bytes.h"
 #include "train/weights/tensor_ranges.h"
@@ -42,24 +42,26 @@ template <class Found>
 void check_fit(const std::filesystem::path& path, const std::vector<Found>& found,
                std::span<const nn::StoredParameter> tensors) {
   std::string problems;
-  std::unordered_map<std::string_view, const Found*> by_name;
-  for (const Found& each : found) by_name.emplace(each.name, &each);
-  std::unordered_set<std::string_view> expected;
+  NameIndex places(found.size());
+  for (const Found& each : found) places.add(each.name);
+  std::vector<bool> expected(found.size());
   for (const nn::StoredParameter& tensor : tensors) {
-    expected.insert(tensor.name);
-    const auto place = by_name.find(tensor.name);
-    const Found* const record = place == by_name.end() ? nullptr : place->second;
-    if (record == nullptr) {
+    const std::optional<size_t> place =
+        places.find(tensor.name, [&](size_t i) -> std::string_view { return found[i].name; });
+    if (!place) {
       problems += fmt::format("\n  missing {}", tensor.name);
-    } else if (record->dtype != tensor.tensor.dtype() ||
-               !same(record->shape, tensor.tensor.sizes())) {
+      continue;
+    }
+    expected[*place] = true;
+    const Found& record = found[*place];
+    if (record.dtype != tensor.tensor.dtype() || !same(record.shape, tensor.tensor.sizes())) {
       problems += fmt::format("\n  {}: expected {}{}, got {}{}", tensor.name,
                               to_string(tensor.tensor.dtype()), to_string(tensor.tensor.sizes()),
-                              to_string(record->dtype), to_string(IntList(record->shape)));
+                              to_string(record.dtype), to_string(IntList(record.shape)));
     }
   }
-  for (const Found& each : found) {
-    if (!expected.contains(each.name)) problems += "\n  unexpected " + each.name;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!expected[i]) problems += "\n  unexpected " + found[i].name;
   }
   LS_CHECK(problems.empty(), CheckpointError, "[checkpoint] {} does not fit:{}", path.string(),
            problems);
@@ -99,7 +101,7 @@ FileDigest save_tensors(const std::filesystem::path& path,
     const Tensor value = values ? values(number) : tensors[number].tensor;
     const Tensor contiguous = as_stored(number, value).contiguous().to(kCPU);
     const std::span<const std::byte> bytes = bytes_of(contiguous);
-    digest.tensors[specs[i].name] = hash_of(bytes);
+    digest.tensors.insert_or_assign(digest.tensors.end(), specs[i].name, hash_of(bytes));
     digest.bytes += bytes.size();
     writer.write(bytes);
   }
@@ -107,7 +109,8 @@ FileDigest save_tensors(const std::filesystem::path& path,
   return digest;
 }
 
-void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors) {
+void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors,
+                  const FileDigests* written) {
   const NoGradGuard no_grad;
   if (shards_in(path)) {
     const TensorRanges files = TensorRanges::of_tensors(path, {tensors.begin(), tensors.end()});
@@ -116,7 +119,7 @@ void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredP
     return;
   }
   const SafetensorsFile file(path);
-  check_file(path, file);
+  check_file(path, file, written);
   check_fit(path, file.tensors(), tensors);
   for (const nn::StoredParameter& tensor : tensors) {
     const TensorRecord& record = file.at(tensor.name);
@@ -145,7 +148,7 @@ FileDigest digest_of(const SafetensorsFile& file) {
   digest.bytes = file.header().size();
   digest.header = hash_of(file.header());
   for (const TensorRecord& tensor : file.tensors()) {
-    digest.tensors[tensor.name] = hash_of(tensor.bytes);
+    digest.tensors.insert_or_assign(digest.tensors.end(), tensor.name, hash_of(tensor.bytes));
     digest.bytes += tensor.bytes.size();
   }
   return digest;
@@ -159,9 +162,11 @@ void check_digest(const std::filesystem::path& path, const FileDigest& written,
   LS_CHECK(found.header == written.header, CheckpointError,
            "[checkpoint] {}: the header is not what was written. The file is damaged.",
            path.string());
+  auto other = found.tensors.begin();
   for (const auto& [name, hash] : written.tensors) {
-    const auto other = found.tensors.find(name);
-    LS_CHECK(other != found.tensors.end() && other->second == hash, CheckpointError,
+    while (other != found.tensors.end() && other->first < name) ++other;
+    LS_CHECK(other != found.tensors.end() && other->first == name && other->second == hash,
+             CheckpointError,
              "[checkpoint] {}: tensor \"{}\" is not what was written. The file is damaged.",
              path.string(), name);
   }

@@ -21,6 +21,9 @@ struct FileDigest {
   friend bool operator==(const FileDigest&, const FileDigest&) = default;
 };
 
+/// Digests by file name; for files other than safetensors `header` is the hash of the whole file.
+using FileDigests = std::map<std::string, FileDigest>;
+
 /// Writes tensors of any strides as safetensors; the file appears atomically. A view is written
 /// without the rest of its storage. A tensor that is the same view as an earlier one (tied weights)
 /// is stored once; `__metadata__` then maps the later name to the first, as the safetensors library
@@ -37,8 +40,10 @@ FileDigest save_tensors(const std::filesystem::path& path,
 /// Fills `tensors` from a file that holds exactly them, or from the optimizer's state of a
 /// checkpoint in shards, of which `path` is the folder. Throws CheckpointError listing every
 /// missing, unexpected or wrong-shaped tensor, and for a file that differs from what the manifest
-/// of its folder says (file_digests.h); `tensors` are then unchanged.
-void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors);
+/// of its folder says (file_digests.h), which is `written` if that was read already; `tensors` are
+/// then unchanged.
+void load_tensors(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors,
+                  const FileDigests* written = nullptr);
 
 /// Throws CheckpointError as `load_tensors` does if the file's tensors are not exactly these.
 void check_fits(const std::filesystem::path& path, std::span<const nn::StoredParameter> tensors);

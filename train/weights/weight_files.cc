@@ -78,14 +78,15 @@ void each_weight_file(const fs::path& path, const Open& open) {
   open_shards(index, open);
 }
 
-WeightFiles::WeightFiles(const fs::path& path) {
-  each_weight_file(path, [this](const fs::path& each) {
+WeightFiles::WeightFiles(const fs::path& path, const FileDigests* written) {
+  each_weight_file(path, [&](const fs::path& each) {
     const SafetensorsFile& file =
         *files_.emplace_back(std::make_unique<const SafetensorsFile>(each));
-    check_file(each, file);
+    check_file(each, file, written);
     std::vector<std::string> names;
     for (const TensorRecord& tensor : file.tensors()) {
-      entries_[tensor.name] = {tensor, each.filename().string()};
+      entries_.insert_or_assign(entries_.end(), tensor.name,
+                                WeightEntry{tensor, each.filename().string()});
       names.push_back(tensor.name);
     }
     return names;

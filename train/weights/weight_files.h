@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "train/weights/safetensors.h"
+#include "train/weights/tensor_file.h"
 
 namespace lockstep::train {
 
@@ -37,7 +38,8 @@ class WeightFiles {
   /// and, naming index, file and tensor, for an index that is not JSON of that form, names a file
   /// that is outside the folder or missing, names a tensor that is not in its file, or leaves out
   /// one that is.
-  explicit WeightFiles(const std::filesystem::path& path);
+  /// `written` is what the manifest says of its folder's files, if it was read already.
+  explicit WeightFiles(const std::filesystem::path& path, const FileDigests* written = nullptr);
 
   /// All tensors, by name.
   const Entries& tensors() const { return entries_; }

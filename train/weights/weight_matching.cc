@@ -54,7 +54,7 @@ class Matching {
   Matching(const Entries& entries, const Stored& stored, const SameBytes& same_bytes)
       : same_bytes_(same_bytes), prefix_(body_prefix(stored)) {
     for (const auto& entry : entries) {
-      left_.emplace(without(prefix_, entry.first), &entry);
+      left_.emplace_hint(left_.end(), without(prefix_, entry.first), &entry);
       has_adapters_ = has_adapters_ || nn::is_lora_parameter(entry.first);
     }
     for (const nn::StoredParameter& parameter : stored) match(parameter);

@@ -8,6 +8,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/view.h"
 #include "tests/core/base/temporary_directory.h"
+#include "tests/core/expect_error.h"
 
 namespace lockstep::train {
 namespace {
@@ -77,6 +78,35 @@ TEST(TensorFile, EveryMismatchIsListedAndNothingIsFilled) {
   EXPECT_TRUE(says(message, "unexpected extra"));
   EXPECT_TRUE(says(message, "shape: expected float32[4], got float32[3]"));
   EXPECT_EQ(same.data<float>()[0], 0);
+}
+
+TEST(TensorFile, TheDigestIsOfEachTensorHoweverTheyLieInThePiecesThatAreRead) {
+  const TemporaryDirectory folder;
+  const fs::path path = folder / "a.safetensors";
+  const FileDigest written = save_tensors(
+      path, std::vector<nn::StoredParameter>{{"a", arange(0, 3).to(DType::kF32)},
+                                             {"b", arange(0, 700'000).to(DType::kF32)},
+                                             {"c", zeros({0})},
+                                             {"d", arange(0, 200'000).to(DType::kF64)},
+                                             {"e", arange(0, 300'000).to(DType::kF32)}});
+  EXPECT_EQ(digest_of(path), written);
+  EXPECT_EQ(digest_of(SafetensorsFile(path)), written);
+}
+
+TEST(TensorFile, IsComparedWithTheDigestsThatWereReadAlready) {
+  const TemporaryDirectory folder;
+  const fs::path path = folder / "a.safetensors";
+  const std::vector<nn::StoredParameter> tensors = {{"x", ones({3})}, {"y", ones({2})}};
+  FileDigests written;
+  FileDigest& digest = written["a.safetensors"] = save_tensors(path, tensors);
+  load_tensors(path, tensors, &written);
+  digest.tensors["y"].low ^= 1;
+  expect_error<CheckpointError>([&] { load_tensors(path, tensors, &written); },
+                                "tensor \"y\" is not what was written");
+  digest.tensors.erase("y");
+  digest.tensors["absent"] = {};
+  expect_error<CheckpointError>([&] { load_tensors(path, tensors, &written); },
+                                "tensor \"absent\" is not what was written");
 }
 
 TEST(TensorFile, EveryFlippedBitIsFoundByTheDigest) {
