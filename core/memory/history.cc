@@ -1,7 +1,8 @@
 #include "core/memory/history.h"
 
 #include <chrono>
-#include <set>
+#include <functional>
+#include <unordered_set>
 #include <utility>
 
 #include "core/base/current_scope.h"
@@ -16,10 +17,17 @@ int64_t now_us() {
   return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
+struct HashOfText {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+
 const std::string* intern(std::string_view module) {
   static SpinLock lock;
-  // Leaked: blocks may outlive static objects.
-  static auto* const modules LS_PT_GUARDED_BY(lock) = new std::set<std::string, std::less<>>;
+  // Hashed, because a model has thousands of modules whose names share long beginnings, and each of
+  // them allocates in each step. Leaked: blocks may outlive static objects.
+  static auto* const modules LS_PT_GUARDED_BY(lock) =
+      new std::unordered_set<std::string, HashOfText, std::equal_to<>>;
   const MutexLock guard(lock);
   const auto found = modules->find(module);
   return found != modules->end() ? &*found : &*modules->emplace(module).first;
