@@ -54,7 +54,7 @@ void checkpoint(int64_t layers, Meter& meter) {
 }  // namespace
 
 std::vector<GrowthCase> tensor_cases() {
-  return {{"steps", "layers of 12 tensors, 3 steps", 125, false, take_steps},
+  return {{"steps", "layers of 12 tensors, 3 steps", 500, false, take_steps},
           {"save", "layers, a checkpoint", 125, false, checkpoint<Part::kSave>},
           {"verify", "layers, a checkpoint", 125, false, checkpoint<Part::kVerify>},
           {"restore", "layers, a checkpoint", 125, false, checkpoint<Part::kRestore>}};
