@@ -3,16 +3,14 @@
 #include <fmt/chrono.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
-#include <string_view>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/files/lines_from_end.h"
 #include "core/base/json_line.h"
 #include "dist/rendezvous/rank_list.h"
 #include "train/report/metrics.h"
+#include "train/report/metrics_history.h"
 #include "train/report/run_directory.h"
 #include "train/run/checkpoint.h"
 
@@ -21,30 +19,6 @@ namespace {
 
 std::string time_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S%z}", fmt::localtime(std::time(nullptr)));
-}
-
-/// The number after `name` if the line begins with that.
-std::optional<int64_t> number_after(std::string_view line, std::string_view name) {
-  if (!line.starts_with(name)) return std::nullopt;
-  int64_t number = 0;
-  const auto read = std::from_chars(line.data() + name.size(), line.data() + line.size(), number);
-  return read.ec == std::errc{} ? std::optional(number) : std::nullopt;
-}
-
-/// The step of the last whole line of a metrics file that has one; 0 if none has.
-int64_t last_step(const std::filesystem::path& metrics) {
-  try {
-    LinesFromEnd lines(metrics);
-    while (const std::optional<std::string> line = lines.next()) {
-      if (!lines.was_whole()) continue;
-      for (const char* name : {"{\"step\":", "{\"rollback_to\":"}) {
-        if (const auto step = number_after(*line, name)) return *step;
-      }
-    }
-  } catch (const FileError&) {
-    // It cannot be read: no progress can be seen.
-  }
-  return 0;
 }
 
 void add_checkpoints(RunProgress& progress, const std::filesystem::path& folder) {
@@ -62,7 +36,7 @@ void add_checkpoints(RunProgress& progress, const std::filesystem::path& folder)
 }  // namespace
 
 RunProgress read_progress(const std::filesystem::path& run_directory) {
-  RunProgress progress{.steps = last_step(run_directory / "metrics.jsonl")};
+  RunProgress progress{.steps = train::last_step(run_directory / "metrics.jsonl")};
   add_checkpoints(progress, run_directory / "checkpoints");
   return progress;
 }
@@ -96,7 +70,7 @@ void RestartLog::note(const LostStart& lost) {
 std::optional<double> RestartLog::look() {
   if (!waiting_) return std::nullopt;
   const RunProgress& before = waiting_->lost.progress;
-  const int64_t step = last_step(folder_ / "metrics.jsonl");
+  const int64_t step = train::last_step(folder_ / "metrics.jsonl");
   // Until the restarted run has cut them off, the file holds the steps that were lost.
   if (step <= before.saved || step == before.steps) return std::nullopt;
   const double seconds = std::chrono::duration<double>(Clock::now() - waiting_->lost.at).count();

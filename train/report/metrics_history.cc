@@ -1,12 +1,14 @@
 #include "train/report/metrics_history.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/base/files/lines_from_end.h"
 #include "core/base/files/regular_file.h"
 #include "core/base/parse_json.h"
 
@@ -31,6 +33,14 @@ std::optional<double> number(const Json& object, const char* name) {
 std::string_view without_lost(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of('\0'), line.size()));
   return line;
+}
+
+/// The number after `name` if the line begins with that.
+std::optional<int64_t> number_after(std::string_view line, std::string_view name) {
+  if (!line.starts_with(name)) return std::nullopt;
+  int64_t number = 0;
+  const auto read = std::from_chars(line.data() + name.size(), line.data() + line.size(), number);
+  return read.ec == std::errc{} ? std::optional(number) : std::nullopt;
 }
 
 /// Returns a discarded value for a line that is not JSON.
@@ -75,6 +85,21 @@ std::vector<MetricsRecord> read_records(const fs::path& file) {
                        .val_loss = number(object, "val_loss")});
   }
   return records;
+}
+
+int64_t last_step(const fs::path& file) {
+  try {
+    LinesFromEnd lines(file);
+    while (const std::optional<std::string> line = lines.next()) {
+      if (!lines.was_whole()) continue;
+      for (const char* name : {"{\"step\":", "{\"rollback_to\":"}) {
+        if (const auto step = number_after(*line, name)) return *step;
+      }
+    }
+  } catch (const FileError&) {
+    // Nothing is known.
+  }
+  return 0;
 }
 
 std::vector<MetricsRecord> read_metrics(const fs::path& path) {

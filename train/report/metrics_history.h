@@ -26,4 +26,8 @@ std::vector<MetricsRecord> read_metrics(const std::filesystem::path& path);
 /// As read_metrics, for a file that may hold no step yet.
 std::vector<MetricsRecord> read_records(const std::filesystem::path& file);
 
+/// The step of the last whole line of a metrics file that has one, or that training went back to; 0
+/// if none has, or the file cannot be read. Reads the file's end alone.
+int64_t last_step(const std::filesystem::path& file);
+
 }  // namespace lockstep::train

@@ -21,7 +21,7 @@ namespace {
 /// Largest lock file: name of a host, number of a process.
 constexpr uint64_t kMostOwnerBytes = 4096;
 
-std::string owner() {
+std::string owner_text() {
   char host[HOST_NAME_MAX + 1] = {};
   if (::gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
   return fmt::format("host {}, pid {}", host, ::getpid());
@@ -70,30 +70,66 @@ void check(int code, const FileDescriptor& locked) {
 
 }  // namespace
 
-RunLock::RunLock(const RunDirectory& directory)
-    : folder_(directory.path(), O_RDONLY | O_DIRECTORY), file_(directory.lock(), O_RDWR | O_CREAT) {
-  struct stat status {};
-  LS_CHECK(::fstat(file_.get(), &status) == 0, DataError, "[run directory] {}: {}.",
-           file_.path().string(), std::generic_category().message(errno));
-  times_before_[0] = status.st_atim;
-  times_before_[1] = status.st_mtim;
-  before_ = file_.read_to_end();
-  const int of_folder = lock(folder_);
-  const int of_file = of_folder == EWOULDBLOCK ? EWOULDBLOCK : lock(file_);
-  if (of_file == EWOULDBLOCK) {
+RunLock::RunLock(const RunDirectory& directory, int flags)
+    : folder_(directory.path(), O_RDONLY | O_DIRECTORY),
+      file_(directory.lock(), flags),
+      owner_(owner_text()) {
+  read_file();
+}
+
+RunLock::RunLock(const RunDirectory& directory) : RunLock(directory, O_RDWR | O_CREAT) {
+  if (!try_to_lock()) {
     throw ConfigError(fmt::format(
         "[run directory] {}: a run is there already ({}). Wait for it, stop it, or name another "
         "folder.",
         directory.path().string(),
         before_.empty() ? "which one is not known: its run.lock was removed" : text_of(before_)));
   }
+  rewrite(file_, std::as_bytes(std::span(owner_)));
+  is_noted_ = true;
+}
+
+std::unique_ptr<RunLock> RunLock::inherit(const RunDirectory& directory, const std::string& owner) {
+  std::unique_ptr<RunLock> lock(new RunLock(directory, O_RDWR));
+  if (!lock->try_to_lock()) return nullptr;
+  lock->read_file();  // another one may have locked it since it was read
+  if (text_of(lock->before_) != owner) return nullptr;
+  rewrite(lock->file_, std::as_bytes(std::span(lock->owner_)));
+  lock->is_noted_ = true;
+  return lock;
+}
+
+RunLock::~RunLock() {
+  if (!is_noted_) return;
+  try {
+    const std::string text = owner_ + ", ended";
+    rewrite(file_, std::as_bytes(std::span(text)));
+  } catch (const DataError&) {
+    // Then this process looks as if it had been killed.
+  }
+}
+
+void RunLock::read_file() {
+  struct stat status {};
+  LS_CHECK(::fstat(file_.get(), &status) == 0 && ::lseek(file_.get(), 0, SEEK_SET) == 0, DataError,
+           "[run directory] {}: {}.", file_.path().string(),
+           std::generic_category().message(errno));
+  times_before_[0] = status.st_atim;
+  times_before_[1] = status.st_mtim;
+  before_ = file_.read_to_end();
+}
+
+bool RunLock::try_to_lock() {
+  const int of_folder = lock(folder_);
+  const int of_file = of_folder == EWOULDBLOCK ? EWOULDBLOCK : lock(file_);
+  if (of_file == EWOULDBLOCK) return false;
   if (!cannot_lock_folders(of_folder)) check(of_folder, folder_);
   check(of_file, file_);
-  const std::string text = owner();
-  rewrite(file_, std::as_bytes(std::span(text)));
+  return true;
 }
 
 void RunLock::leave_no_trace() {
+  is_noted_ = false;
   if (before_.empty()) return;
   rewrite(file_, before_);
   (void)::futimens(file_.get(), times_before_);

@@ -4,6 +4,8 @@
 
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"
+#include "core/base/files/folders.h"
+#include "core/base/json_line.h"
 #include "nn/language_model.h"
 #include "train/local_steps.h"
 #include "train/report/machine.h"
@@ -85,6 +87,15 @@ fs::path write_checkpoint(const fs::path& folder, const CheckpointRecord& record
   }
   describe_checkpoint(record, partial.path());
   return partial.publish(std::move(manifest));
+}
+
+std::vector<std::string> after_save(const RunDirectory& directory, int64_t step,
+                                    const Retention& retention) {
+  if (!name_exists(directory.first_save())) {
+    write_text(directory.first_save(), JsonLine().add("step", step).text() + "\n");
+  }
+  if (retention.best == step) link_best(directory.checkpoints(), step);
+  return remove_old_checkpoints(directory.checkpoints(), retention);
 }
 
 fs::path save_checkpoint(const fs::path& folder, Trainer& trainer, const std::string& config_text,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "train/report/run_directory.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/trainer.h"
 
@@ -46,6 +47,11 @@ struct WholeState {
 /// unchanged. Reads nothing of the trainer but its task.
 std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
                                        const CheckpointRecord& record, const WholeState& state);
+
+/// What follows once the checkpoint of `step` has its name: notes that the run has one, makes the
+/// best one known, and removes old ones. Returns what could not be removed.
+std::vector<std::string> after_save(const RunDirectory& directory, int64_t step,
+                                    const Retention& retention);
 
 /// Writes the trainer's state as it is now. `collect` as Trainer::collect_state, where that has to
 /// be asked of other ranks.

@@ -112,6 +112,28 @@ void Replicas::announce_evaluation(int64_t max_batches) {
   if (group_ != nullptr) agree({Act::kEvaluation, max_batches});
 }
 
+void Replicas::announce_held_out(const std::optional<HeldOutMemory>& memory) {
+  if (group_ == nullptr) return;
+  agree({Act::kHeldOut});
+  share_held_out(memory);
+}
+
+/// Keeps rank 0's.
+void Replicas::share_held_out(const std::optional<HeldOutMemory>& memory) {
+  const HeldOutMemory own = memory.value_or(HeldOutMemory());
+  const Tensor told = tensor(std::vector<double>{memory ? 1.0 : 0.0, own.lowest,
+                                                 static_cast<double>(own.lowest_step),
+                                                 own.reference, static_cast<double>(own.since)});
+  group_->broadcast(told, 0).wait();
+  const auto* const values = told.data<double>();
+  held_out_.reset();
+  if (values[0] == 0) return;
+  held_out_ = {.lowest = values[1],
+               .lowest_step = static_cast<int64_t>(values[2]),
+               .reference = values[3],
+               .since = static_cast<int64_t>(values[4])};
+}
+
 void Replicas::announce_state(Trainer& trainer) {
   if (group_ == nullptr) return;
   agree({Act::kState});
@@ -234,7 +256,11 @@ RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
       case Act::kStep: {
         if (before_step) before_step(trainer.steps_done());
         compares_ = (next.detail & 2) != 0;
-        end_step(trainer.step((next.detail & 1) != 0));
+        const StepResult step = trainer.step((next.detail & 1) != 0);
+        is_settled_ =
+            step.outcome.finite && step.audit.empty() &&
+            !(step.outcome.spike && trainer.spikes().rule().action == SpikeAction::kRollback);
+        end_step(step);
         break;
       }
       case Act::kDeal:
@@ -243,8 +269,13 @@ RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
       case Act::kEvaluation:
         (void)trainer.evaluate(next.detail);
         break;
+      case Act::kHeldOut:
+        share_held_out(std::nullopt);
+        break;
       case Act::kState:
+        is_settled_ = false;
         share_state(trainer);
+        is_settled_ = true;
         break;
       case Act::kSample:
         (void)trainer.sample_text(next.detail, next.more);

@@ -8,6 +8,7 @@
 #include "dist/group/process_group.h"
 #include "train/report/overlap_report.h"
 #include "train/run/checkpoint_saver.h"
+#include "train/run/held_out_watch.h"
 #include "train/run/rank_speed.h"
 #include "train/run/stop_rule.h"
 #include "train/trainer.h"
@@ -40,6 +41,8 @@ class Replicas {
   /// Trainer::deal_out, on all ranks.
   void announce_deal(Trainer& trainer, const dist::LeafDeal& deal);
   void announce_evaluation(int64_t max_batches);
+  /// What the leader knows of the evaluations, which is part of checkpoints.
+  void announce_held_out(const std::optional<HeldOutMemory>& memory);
   /// Broadcasts the leader's training state: weights, buffers, optimizer, loss scale, position. The
   /// ranks of a sharded model read their parts of what the leader has restored.
   void announce_state(Trainer& trainer);
@@ -68,12 +71,19 @@ class Replicas {
   /// the run ended. Calls `before_step` as each step begins.
   RunEnd follow(Trainer& trainer, CheckpointSaver& saver,
                 const std::function<void(int64_t step)>& before_step = {});
+  /// For the other ranks, also after `follow` has thrown: whether the leader is done with the
+  /// state that the last step left. It is not before it has told the first state, while it replaces
+  /// it, and after a step that it may undo or end the run for.
+  bool is_settled() const { return is_settled_; }
+  /// What the leader told last.
+  const std::optional<HeldOutMemory>& held_out() const { return held_out_; }
 
  private:
   enum class Act : int64_t {
     kStep,
     kDeal,
     kEvaluation,
+    kHeldOut,
     kState,
     kSample,
     kCollect,
@@ -94,12 +104,15 @@ class Replicas {
   Next agree(const Next& next);
   void share_deal(Trainer& trainer, const std::vector<int64_t>& counts);
   void share_state(Trainer& trainer);
+  void share_held_out(const std::optional<HeldOutMemory>& memory);
   void share_parts(Trainer& trainer);
   [[noreturn]] void share_leaving_out(int rank, const std::string& why);
 
   dist::ProcessGroup* group_;
   RankSpeed speed_;
   bool compares_ = false;  ///< at the end of the step
+  bool is_settled_ = false;
+  std::optional<HeldOutMemory> held_out_;
 };
 
 }  // namespace lockstep::train

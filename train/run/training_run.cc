@@ -22,6 +22,7 @@
 #include "train/report/metrics.h"
 #include "train/run/resume.h"
 #include "train/run/run_waits.h"
+#include "train/run/successor.h"
 #include "train/weights/multiplier_files.h"
 
 namespace lockstep::train {
@@ -153,7 +154,11 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   }
   replicas_.require_same_model(trainer_.task().model());
   replicas_.require_same_data(trainer_.task());
+  if (replicas_.group() != nullptr) {
+    Successor::announce(*replicas_.group(), directory_, lock_, trainer_.device());
+  }
   replicas_.announce_state(trainer_);
+  tell_held_out();
 }
 
 void TrainingRun::begin_account(const RunOptions& options) {
@@ -286,11 +291,7 @@ CheckpointRecord TrainingRun::checkpoint_record() {
 
 /// Runs beside training if saves are asynchronous.
 void TrainingRun::after_save(int64_t step, const Retention& retention) {
-  if (!name_exists(directory_.first_save())) {
-    write_text(directory_.first_save(), JsonLine().add("step", step).text() + "\n");
-  }
-  if (retention.best == step) link_best(directory_.checkpoints(), step);
-  save_problems_ = remove_old_checkpoints(directory_.checkpoints(), retention);
+  save_problems_ = train::after_save(directory_, step, retention);
 }
 
 void TrainingRun::finish_save(RunLog& log) {
@@ -353,9 +354,18 @@ RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& grou
   Replicas replicas(&group);
   replicas.require_same_model(trainer.task().model());
   replicas.require_same_data(trainer.task());
+  const Successor successor(config, group);
   if (begin) begin();
   CheckpointSaver saver(config, trainer, replicas.group());
-  return replicas.follow(trainer, saver, before_step);
+  try {
+    return replicas.follow(trainer, saver, before_step);
+  } catch (const PeerLostError&) {
+    // Other ranks may be writing their parts of what is under way.
+    if (replicas.is_settled() && !saver.is_under_way()) {
+      successor.keep_steps_done(trainer, replicas.held_out());
+    }
+    throw;
+  }
 }
 
 }  // namespace lockstep::train

@@ -74,7 +74,7 @@ struct RunOptions {
 ///
 /// After an error the steps since the newest checkpoint are saved, if this process has all state
 /// (Trainer::keeps_steps_done): on the cpu it has in data-parallel runs, also where another rank is
-/// lost.
+/// lost. If this process is killed, another rank does so (train/run/successor.h).
 ///
 /// In a directory with checkpoints it resumes from the newest whole one (train/run/resume.h). The
 /// losses are those of a run that was never interrupted.
@@ -147,6 +147,8 @@ class TrainingRun {
   Retention retention() const;
   /// Tells the watch of an evaluation; returns whether its checkpoint is to be written.
   bool compare(const EvaluationReport& evaluated);
+  /// Tells the other ranks what the watch knows.
+  void tell_held_out();
   /// How the run ends that is over after so many steps.
   RunEnd end_after(int64_t steps) const;
   /// Waits for the save that is under way, if one is. Throws its error.

@@ -15,7 +15,13 @@ Retention TrainingRun::retention() const {
 
 bool TrainingRun::compare(const EvaluationReport& evaluated) {
   if (!settings_.held_out.compares()) return false;
-  return held_out_.add(evaluated.step, evaluated.loss) && settings_.held_out.keep_best;
+  const bool is_lowest = held_out_.add(evaluated.step, evaluated.loss);
+  tell_held_out();
+  return is_lowest && settings_.held_out.keep_best;
+}
+
+void TrainingRun::tell_held_out() {
+  if (settings_.held_out.compares()) replicas_.announce_held_out(held_out_.memory());
 }
 
 RunEnd TrainingRun::end_after(int64_t steps) const {

@@ -206,6 +206,7 @@ void TrainingRun::go_back(RunLog& log) {
   trainer_.set_position({trainer_.steps_done(), next_batch});
   trainer_.spikes().set_row(row);
   replicas_.announce_state(trainer_);
+  tell_held_out();
   goes_back_ = false;
   // Resuming from that checkpoint would come to the same step and roll back again, so it need not
   // be rewritten with the new position.

@@ -88,8 +88,12 @@ TEST_F(Restarts, EndWithTheBitsOfAnUndisturbedRunWhereverARankIsLost) {
   const std::vector<Row> rows = {
       {"before the ranks meet", "2@0:load:1:kill", 0, 0},
       {"before the first step", "3@0:relu:1:kill", 0, 0},
-      {"the leader, before a checkpoint", "0@0:relu:5:kill", 2, 0},
-      {"the leader, after one", "0@0:threshold_backward:13:kill", 6, 5},
+      {"the leader, before a checkpoint", "0@0:relu:5:kill", 2, 2},
+      {"the leader, after one", "0@0:threshold_backward:13:kill", 6, 6},
+      {"the leader, by a crash", "0@0:threshold_backward:5:segv", 2, 2},
+      {"the leader and another at once", "0@0:relu:7:kill,2@0:relu:7:kill", 3, 3},
+      {"all but one", "0@0:relu:7:kill,1@0:relu:7:kill,2@0:relu:7:kill", 3, 3},
+      {"the leader, in the evaluation after step 5", "0@0:relu:11:kill", 4, 0},
       {"in the third step", "3@0:relu:5:kill", 2, 2},
       {"in the fourth step's backward, by a crash", "1@0:threshold_backward:7:segv", 3, 3},
       {"in the evaluation after step 5", "1@0:relu:11:kill", 4, 0},
@@ -113,6 +117,37 @@ TEST_F(Restarts, EndWithTheBitsOfAnUndisturbedRunWhereverARankIsLost) {
         << row.when;
     EXPECT_THAT(lines.back(), Not(HasSubstr("\"training_again_s\":null"))) << row.when;
     std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
+TEST_F(Restarts, KeepWhatTheLeaderKnewOfTheRun) {
+  // The lowest held-out loss is that of a step before the loss of the leader.
+  for (const char* more : {"--set checkpoint.keep_best=true --set train.early_stopping.patience=3",
+                           "--set checkpoint.files=SHARDS", "--set checkpoint.asynchronous=true",
+                           "--set checkpoint.asynchronous=true --set checkpoint.files=SHARDS",
+                           "--set train.weight_average.decay=0.9"}) {
+    const std::string options = std::string(more) + " --set checkpoint.every_steps=100";
+    ASSERT_EQ(
+        run(fmt::format("train run.txtpb --run-dir straight {} {}", plugin(), options)).status, 0);
+    // In the eighth step; the evaluation after the fifth has computed one batch or more.
+    const Result result =
+        start("0@0:_block_square_sums:8:kill", "--max-restarts 1 --restart-delay 0", options).end();
+    EXPECT_EQ(result.status, 0) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("saved the state after step 7 in place of rank 0"));
+    ASSERT_EQ(failures().size(), 1U);
+    EXPECT_THAT(failures()[0], HasSubstr("\"resumed_from\":7,\"steps_again\":0")) << more;
+    EXPECT_THAT(failures()[0], HasSubstr("\"cause\":\"rank 0 was ended by signal 9")) << more;
+    EXPECT_TRUE(file_content(folder_ / "run/model.safetensors") ==
+                file_content(folder_ / "straight/model.safetensors"))
+        << more;
+    const auto best = [&](const char* name) {
+      std::error_code none;
+      return std::filesystem::read_symlink(folder_ / name / "checkpoints/best", none);
+    };
+    EXPECT_EQ(best("run"), best("straight")) << more;
+    EXPECT_EQ(run("compare run straight").status, 0) << more;
+    std::filesystem::remove_all(folder_ / "run");
+    std::filesystem::remove_all(folder_ / "straight");
   }
 }
 
@@ -240,8 +275,11 @@ TEST_F(Restarts, LeaveOutARankThatFailsAgainAndAgainIfFewerMayDo) {
 }
 
 TEST_F(Restarts, CountInTheGoodputOfTheRunOverAllItsStarts) {
+  // The state is spread over the ranks, so that a step is done again.
   const Result result =
-      start("0@0:threshold_backward:13:kill", "--max-restarts 1 --restart-delay 0.3").end();
+      start("0@0:threshold_backward:13:kill", "--max-restarts 1 --restart-delay 0.3",
+            "--set parallel.strategy=FULL_SHARD")
+          .end();
   ASSERT_EQ(result.status, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("goodput "));
   EXPECT_THAT(result.output, HasSubstr("restart "));

@@ -32,15 +32,17 @@ class RankFaults : public FaultyJob {
  protected:
   RankFaults() { put_job("run.txtpb"); }
 
+  static std::string fault_plugin() {
+#ifdef LOCKSTEP_TEST_PLUGINS
+    return LOCKSTEP_TEST_PLUGINS "/librank_fault.so";
+#else
+    return "";
+#endif
+  }
   /// Starts a job with the faults of tests/plugins/rank_fault.cc.
   Launched start_with_faults(const std::string& faults, const std::string& more = "") const {
-#ifdef LOCKSTEP_TEST_PLUGINS
-    const std::string plugin = LOCKSTEP_TEST_PLUGINS "/librank_fault.so";
-#else
-    const std::string plugin;
-#endif
     return start(fmt::format("-x RANK_FAULT={} run.txtpb --run-dir run --load '{}' {}", faults,
-                             plugin, more));
+                             fault_plugin(), more));
   }
   /// Starts a job in which `rank` fails in its 20th forward.
   Launched start_with_fault(int rank, const std::string& what) const {
@@ -166,6 +168,69 @@ TEST_F(RankFaults, WhatOneThrowsIsShownByItAndEndsTheOthers) {
     EXPECT_EQ(run("trace run").status, 0);
     std::filesystem::remove_all(folder_ / "run");
   }
+}
+
+/// How often `part` is in `text`.
+int times_in(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++found;
+  return found;
+}
+
+TEST_F(RankFaults, TheLeaderThatIsKilledIsSucceededByOneOfTheOthers) {
+  for (const std::string transport : {"tcp", "mpi"}) {
+    Launched launched = Launched(
+        fmt::format("--transport {} -np 4 --oversubscribe -x RANK_FAULT=0:relu:20:kill run.txtpb "
+                    "--run-dir run --load '{}'",
+                    transport, fault_plugin()),
+        folder_.path(), {{"TMPDIR", (folder_ / "tmp").string()}});
+    const Result result = end_within(launched, 30s);
+    EXPECT_EQ(result.status, 128 + SIGKILL) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("lockstep launch: rank 0 "));
+    EXPECT_THAT(result.errors, Not(HasSubstr("could not be saved")));
+    const int saves = times_in(result.errors, "saved the state after step 19 in place of rank 0");
+    // mpirun may end the others first.
+    EXPECT_THAT(saves, transport == "mpi" ? AnyOf(0, 1) : AnyOf(1, 1)) << result.errors;
+    if (saves == 1) {
+      EXPECT_EQ(run("checkpoint verify run").status, 0);
+    }
+    std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
+TEST_F(RankFaults, ALeaderThatEndsByItselfIsNotSucceeded) {
+  // It saves the state, or knows why not.
+  for (const char* more : {"", "--set parallel.strategy=FULL_SHARD"}) {
+    Launched launched = start_with_faults("0:relu:20:throw", more);
+    const Result result = end_within(launched, 30s);
+    EXPECT_EQ(result.status, 1) << result.errors;
+    EXPECT_THAT(result.errors, Not(HasSubstr("in place of rank 0")));
+    EXPECT_TRUE(file_content(folder_ / "run/run.lock").ends_with(", ended"));
+    std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
+TEST_F(RankFaults, ALeaderThatIsStoppedKeepsItsRun) {
+  Launched launched = start("run.txtpb --run-dir run --set parallel.timeout_seconds=4");
+  const std::vector<pid_t> ranks = wait_for_a_step(launched);
+  ASSERT_EQ(ranks.size(), 2U);
+  ::kill(ranks[0], SIGSTOP);
+  const Result result = end_within(launched, 40s);
+  EXPECT_EQ(result.status, kCommunication) << result.errors;
+  EXPECT_THAT(result.errors, Not(HasSubstr("in place of rank 0")));
+}
+
+TEST_F(RankFaults, ASuccessorThatCannotSaveChangesNoStatus) {
+  Launched launched = start(
+      "--transport tcp -x RANK_FAULT=0:_block_square_sums:2000:kill run.txtpb --run-dir run "
+      "--load '" +
+      fault_plugin() + "'");
+  EXPECT_TRUE(comes_true([&] { return !losses("run").empty(); })) << "no step";
+  put_file(folder_ / "run/checkpoints", "in the way");
+  const Result result = end_within(launched, 40s);
+  EXPECT_EQ(result.status, 128 + SIGKILL) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("rank 1: the state after step 1999 could not be saved: "));
+  EXPECT_THAT(result.errors, HasSubstr("lockstep launch: rank 0 "));
 }
 
 TEST_F(RankFaults, BadDataOfOneIsToldOnceWithTheStatusOfData) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -75,6 +76,52 @@ TEST(RunLock, OfARunThatChangesNoFileLeavesItsOwnAsItWas) {
   }
   EXPECT_EQ(file_content(directory.lock()), "host old, pid 1");
   EXPECT_EQ(std::filesystem::last_write_time(directory.lock()), time);
+}
+
+/// A process that locks the directory and ends: by itself, or as one that is killed.
+std::string owner_that_ended(const RunDirectory& directory, bool by_itself) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (by_itself) {
+      const RunLock lock(directory);
+    } else {
+      (void)new RunLock(directory);
+    }
+    ::_exit(0);
+  }
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  std::array<char, 256> host{};
+  EXPECT_EQ(::gethostname(host.data(), host.size() - 1), 0);
+  return fmt::format("host {}, pid {}", host.data(), child);
+}
+
+TEST(RunLock, OfAProcessThatWasKilledIsInheritedOnce) {
+  const TemporaryDirectory folder;
+  const RunDirectory directory =
+      RunDirectory::create_at(folder / "run", RunDirectory::Existing::kRefuse);
+  const std::string owner = owner_that_ended(directory, /*by_itself=*/false);
+  EXPECT_EQ(file_content(directory.lock()), owner);
+  EXPECT_EQ(RunLock::inherit(directory, owner + "0"), nullptr) << "another process";
+  {
+    const auto lock = RunLock::inherit(directory, owner);
+    ASSERT_NE(lock, nullptr);
+    EXPECT_EQ(RunLock::holder(directory), lock->owner());
+    EXPECT_EQ(RunLock::inherit(directory, owner), nullptr);
+  }
+  EXPECT_EQ(RunLock::inherit(directory, owner), nullptr) << "there was an heir";
+  const RunLock next(directory);
+}
+
+TEST(RunLock, OfAProcessThatEndedByItselfOrLivesIsNotInherited) {
+  const TemporaryDirectory folder;
+  const RunDirectory directory =
+      RunDirectory::create_at(folder / "run", RunDirectory::Existing::kRefuse);
+  const std::string owner = owner_that_ended(directory, /*by_itself=*/true);
+  EXPECT_EQ(file_content(directory.lock()), owner + ", ended");
+  EXPECT_EQ(RunLock::inherit(directory, owner), nullptr);
+  EXPECT_EQ(file_content(directory.lock()), owner + ", ended");
+  const RunLock held(directory);
+  EXPECT_EQ(RunLock::inherit(directory, held.owner()), nullptr);
 }
 
 }  // namespace

@@ -1,0 +1,110 @@
+#include "train/run/successor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "configs/load.h"
+#include "configs/run.pb.h"
+#include "core/base/error.h"
+#include "core/base/files/file_descriptor.h"
+#include "core/base/log_text.h"
+#include "core/base/parse_json.h"
+#include "dist/group/agreement.h"
+#include "train/report/machine.h"
+#include "train/report/metrics_history.h"
+#include "train/run/checkpoint.h"
+
+namespace lockstep::train {
+
+namespace {
+
+/// Whether the lock that `owner` holds in the directory is one on this host, too.
+bool sees_lock_of(const std::filesystem::path& directory, const std::string& owner) {
+  try {
+    return RunLock::holder(RunDirectory::open(directory)) == owner;
+  } catch (const Error&) {
+    return false;  // there is no such directory, or it cannot be read
+  }
+}
+
+}  // namespace
+
+void Successor::announce(dist::ProcessGroup& group, const RunDirectory& directory,
+                         const RunLock& lock, Device device) {
+  nlohmann::json facts = nlohmann::json::array();
+  for (const ArithmeticFact& each : arithmetic_facts(device)) {
+    facts.push_back({each.name, each.value});
+  }
+  // Absolute: the other ranks may have been started in other folders.
+  const nlohmann::json told = {{"directory", std::filesystem::absolute(directory.path()).string()},
+                               {"owner", lock.owner()},
+                               {"isa", fmt::format("{}", fmt::join(isa_features(), " "))},
+                               {"arithmetic", facts}};
+  (void)dist::all_gather_texts(group, told.dump(), dist::at_start(group));
+}
+
+Successor::Leader Successor::leader_of(const std::string& text) {
+  const nlohmann::json told = parse_json(text);
+  Leader leader{.directory = told.at("directory").get<std::string>(),
+                .owner = told.at("owner").get<std::string>(),
+                .isa = told.at("isa").get<std::string>(),
+                .arithmetic = {}};
+  for (const nlohmann::json& each : told.at("arithmetic")) {
+    leader.arithmetic.push_back({each.at(0).get<std::string>(), each.at(1).get<std::string>()});
+  }
+  return leader;
+}
+
+Successor::Successor(const config::RunConfig& config, dist::ProcessGroup& group)
+    : config_(config),
+      rank_(group.rank()),
+      leader_(leader_of(dist::all_gather_texts(group, "", dist::at_start(group)).front())),
+      sees_lock_(sees_lock_of(leader_.directory, leader_.owner)) {}
+
+bool Successor::is_to_be_saved(const RunDirectory& directory, int64_t step) const {
+  // What the leader did not record it had not finished, as its evaluation.
+  if (step == 0 || last_step(directory.metrics()) != step) return false;
+  return std::ranges::none_of(
+      list_checkpoints(directory.checkpoints()),
+      [&](const CheckpointEntry& each) { return each.complete && each.step >= step; });
+}
+
+void Successor::keep_steps_done(Trainer& trainer,
+                                const std::optional<HeldOutMemory>& held_out) const noexcept {
+  const int64_t step = trainer.steps_done();
+  try {
+    if (!sees_lock_ || !trainer.keeps_steps_done()) return;
+    const RunDirectory directory = RunDirectory::open(leader_.directory);
+    if (!is_to_be_saved(directory, step)) return;
+    const std::unique_ptr<RunLock> lock = RunLock::inherit(directory, leader_.owner);
+    if (lock == nullptr || !is_to_be_saved(directory, step)) return;
+    FileDescriptor(directory.metrics(), O_WRONLY).sync();
+    CheckpointRecord record = record_of(trainer, config::to_text(config_));
+    record.manifest.held_out = held_out;
+    record.manifest.after_error = true;
+    record.manifest.isa = leader_.isa;
+    record.manifest.arithmetic = leader_.arithmetic;
+    write_checkpoint(directory.checkpoints(), record,
+                     {.weights = trainer.task().model().stored_parameters(),
+                      .optimizer = trainer.optimizer_state_shapes(),
+                      .values = {}});
+    const config::CheckpointConfig& kept = config_.checkpoint();
+    Retention retention{kept.keep_last(), kept.keep_every(), {}};
+    if (kept.keep_best() && held_out) retention.best = held_out->lowest_step;
+    (void)after_save(directory, step, retention);
+    write_log(stderr, fmt::format("rank {}: saved the state after step {} in place of rank 0, from "
+                                  "which the run can go on\n",
+                                  rank_, step));
+  } catch (const std::exception& error) {
+    write_log(stderr, fmt::format("rank {}: the state after step {} could not be saved: {}\n",
+                                  rank_, step, error.what()));
+  }
+}
+
+}  // namespace lockstep::train
