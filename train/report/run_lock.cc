@@ -21,6 +21,9 @@ namespace {
 /// Largest lock file: name of a host, number of a process.
 constexpr uint64_t kMostOwnerBytes = 4096;
 
+/// Follows the holder in run.lock once it has ended by itself.
+constexpr const char* kEndedByItself = ", ended";
+
 std::string owner_text() {
   char host[HOST_NAME_MAX + 1] = {};
   if (::gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
@@ -102,7 +105,7 @@ std::unique_ptr<RunLock> RunLock::inherit(const RunDirectory& directory, const s
 RunLock::~RunLock() {
   if (!is_noted_) return;
   try {
-    const std::string text = owner_ + ", ended";
+    const std::string text = owner_ + kEndedByItself;
     rewrite(file_, std::as_bytes(std::span(text)));
   } catch (const DataError&) {
     // Then this process looks as if it had been killed.
@@ -133,6 +136,11 @@ void RunLock::leave_no_trace() {
   if (before_.empty()) return;
   rewrite(file_, before_);
   (void)::futimens(file_.get(), times_before_);
+}
+
+bool RunLock::has_ended(const RunDirectory& directory) {
+  return text_of(FileDescriptor(directory.lock(), O_RDONLY).read_to_end())
+      .ends_with(kEndedByItself);
 }
 
 std::optional<std::string> RunLock::holder(const RunDirectory& directory) {

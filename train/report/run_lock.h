@@ -36,6 +36,8 @@ class RunLock {
   /// lock since, even if it has ended, too: of several that ask, one gets it. Throws DataError.
   static std::unique_ptr<RunLock> inherit(const RunDirectory& directory, const std::string& owner);
 
+  /// Whether run.lock says that the last holder ended by itself. Throws DataError.
+  static bool has_ended(const RunDirectory& directory);
   /// Host and pid of the process that trains in the directory, if there is one.
   static std::optional<std::string> holder(const RunDirectory& directory);
 

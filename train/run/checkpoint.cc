@@ -46,23 +46,28 @@ void check_multipliers(const nn::Module& model, const fs::path& path) {
 }  // namespace
 
 CheckpointRecord record_of(Trainer& trainer, const std::string& config_text) {
-  trainer.give_up_next();
   CheckpointRecord record{.manifest = {}, .config_text = config_text, .task = &trainer.task()};
   CheckpointManifest& manifest = record.manifest;
   manifest.lockstep_version = LOCKSTEP_VERSION;
-  manifest.position = trainer.position();
   manifest.optimizer = trainer.optimizer().kind();
+  manifest.data = trainer.task().data_fingerprint();
+  manifest.samples_per_batch = trainer.samples_per_batch();
+  manifest.isa = fmt::format("{}", fmt::join(isa_features(), " "));
+  manifest.arithmetic = arithmetic_facts(trainer.device());
+  update(record, trainer);
+  return record;
+}
+
+void update(CheckpointRecord& record, Trainer& trainer) {
+  trainer.give_up_next();
+  CheckpointManifest& manifest = record.manifest;
+  manifest.position = trainer.position();
   manifest.optimizer_steps = trainer.optimizer().steps();
   if (trainer.scaler().is_enabled()) manifest.grad_scaler = trainer.scaler().state();
   if (trainer.spikes().rule().action != SpikeAction::kKeep) {
     manifest.loss_spike = trainer.spikes().memory();
   }
   manifest.random = default_generator().state();
-  manifest.data = trainer.task().data_fingerprint();
-  manifest.samples_per_batch = trainer.samples_per_batch();
-  manifest.isa = fmt::format("{}", fmt::join(isa_features(), " "));
-  manifest.arithmetic = arithmetic_facts(trainer.device());
-  return record;
 }
 
 void describe_checkpoint(const CheckpointRecord& record, const fs::path& folder) {

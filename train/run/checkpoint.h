@@ -30,6 +30,8 @@ struct CheckpointRecord {
   int64_t step() const { return manifest.position.step; }
 };
 CheckpointRecord record_of(Trainer& trainer, const std::string& config_text);
+/// Makes a record of the same trainer one of the present moment; its held-out losses stay.
+void update(CheckpointRecord& record, Trainer& trainer);
 
 /// Writes the record's files besides the manifest to `folder`.
 void describe_checkpoint(const CheckpointRecord& record, const std::filesystem::path& folder);

@@ -30,30 +30,13 @@ bool writes_shards(const config::RunConfig& config, const dist::ProcessGroup* gr
   }
 }
 
-/// The numbers, among the tensors of a checkpoint, of those that forward passes change, such as
-/// running statistics.
-std::unordered_set<size_t> buffers_among(Trainer& trainer) {
-  std::unordered_set<const TensorImpl*> changed;
-  for (const nn::NamedParameter& each : trainer.task().model().named_buffers()) {
-    changed.insert(each.tensor.impl());
-  }
-  std::unordered_set<size_t> numbers;
-  const std::vector<nn::StoredParameter> stored = trainer.task().model().stored_parameters();
-  for (size_t i = 0; i < stored.size(); ++i) {
-    if (changed.contains(stored[i].tensor.impl())) numbers.insert(i);
-  }
-  return numbers;
-}
-
 }  // namespace
 
 CheckpointSaver::CheckpointSaver(const config::RunConfig& config, Trainer& trainer,
                                  dist::ProcessGroup* group)
     : trainer_(trainer),
       group_(group),
-      strategy_(trainer.takes_local_steps()
-                    ? kLocalSgd
-                    : config::ParallelConfig::Strategy_Name(config.parallel().strategy())),
+      strategy_(StateShards::strategy_of(config, trainer)),
       in_shards_(writes_shards(config, group)),
       asynchronous_(config.checkpoint().asynchronous()) {}
 

@@ -34,23 +34,6 @@ std::vector<nn::StoredParameter> all_pieces(const StateShards& shards, int rank)
   return pieces;
 }
 
-/// Writes the files of `rank`; `values` as save_tensors takes it, of all of its pieces.
-FileDigests write_files(const fs::path& folder, const StateShards& shards, int rank,
-                        const std::function<Tensor(size_t)>& values = {}) {
-  FileDigests written;
-  size_t before = 0;
-  for (const std::string_view what : {kWeightShards, kOptimizerShards}) {
-    const std::vector<nn::StoredParameter> pieces = shards.pieces(what, rank);
-    if (pieces.empty()) continue;
-    std::function<Tensor(size_t)> of_these;
-    if (values) of_these = [&](size_t number) { return values(before + number); };
-    const std::string file = shard_file(what, rank, shards.world());
-    written[file] = save_tensors(folder / file, pieces, {}, of_these);
-    before += pieces.size();
-  }
-  return written;
-}
-
 /// On a rank that does not see the folder: sends the pieces that rank 0 asks for, by number.
 void send_pieces(dist::ProcessGroup& group, const StateShards& shards) {
   const std::vector<nn::StoredParameter> pieces = all_pieces(shards, group.rank());
@@ -71,7 +54,7 @@ class RemotePieces {
       : group_(group), shards_(shards), rank_(rank), pieces_(all_pieces(shards, rank)) {}
 
   FileDigests write(const fs::path& folder) const {
-    return write_files(folder, shards_, rank_, [this](size_t number) {
+    return write_shard_files(folder, shards_, rank_, [this](size_t number) {
       ask(static_cast<int64_t>(number));
       const Tensor& piece = pieces_[number].tensor;
       Tensor values = empty(piece.sizes(), {piece.dtype(), kCPU});
@@ -109,7 +92,7 @@ FileDigests write_for_others(dist::ProcessGroup* group, const fs::path& folder,
       failure = std::current_exception();
     }
   };
-  attempt([&] { return write_files(folder, shards, 0); });
+  attempt([&] { return write_shard_files(folder, shards, 0); });
   for (int rank = 1; rank < shards.world(); ++rank) {
     if (!sees[static_cast<size_t>(rank)].empty()) continue;
     const RemotePieces pieces(*group, shards, rank);
@@ -120,14 +103,10 @@ FileDigests write_for_others(dist::ProcessGroup* group, const fs::path& folder,
   return written;
 }
 
-std::string text_of(const FileDigests& digests) {
-  return nlohmann::ordered_json{{"files", json_of(digests)}}.dump();
-}
-
 FileDigests all_digests(const std::vector<std::string>& texts) {
   FileDigests all;
   for (size_t rank = 0; rank < texts.size(); ++rank) {
-    all.merge(file_digests_of(parse_ordered_json(texts[rank]), fmt::format("rank {}", rank)));
+    all.merge(digests_of(texts[rank], fmt::format("rank {}", rank)));
   }
   return all;
 }
@@ -139,6 +118,30 @@ std::string unlikely_name() {
 }
 
 }  // namespace
+
+FileDigests write_shard_files(const fs::path& folder, const StateShards& shards, int rank,
+                              const std::function<Tensor(size_t)>& values) {
+  FileDigests written;
+  size_t before = 0;
+  for (const std::string_view what : {kWeightShards, kOptimizerShards}) {
+    const std::vector<nn::StoredParameter> pieces = shards.pieces(what, rank);
+    if (pieces.empty()) continue;
+    std::function<Tensor(size_t)> of_these;
+    if (values) of_these = [&](size_t number) { return values(before + number); };
+    const std::string file = shard_file(what, rank, shards.world());
+    written[file] = save_tensors(folder / file, pieces, {}, of_these);
+    before += pieces.size();
+  }
+  return written;
+}
+
+std::string text_of(const FileDigests& digests) {
+  return nlohmann::ordered_json{{"files", json_of(digests)}}.dump();
+}
+
+FileDigests digests_of(const std::string& text, const std::string& origin) {
+  return file_digests_of(parse_ordered_json(text), origin);
+}
 
 fs::path write_shards(dist::ProcessGroup* group, const fs::path& folder,
                       const CheckpointRecord* record, const StateShards& shards,
@@ -161,7 +164,7 @@ fs::path write_shards(dist::ProcessGroup* group, const fs::path& folder,
   const std::vector<std::string> written = dist::together(group, [&] {
     if (leads) return text_of(write_for_others(group, shared, shards, sees));
     if (!sees[static_cast<size_t>(shards.rank())].empty()) {
-      return text_of(write_files(shared, shards, shards.rank()));
+      return text_of(write_shard_files(shared, shards, shards.rank()));
     }
     send_pieces(*group, shards);
     return text_of({});

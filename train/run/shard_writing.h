@@ -2,12 +2,21 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
 
 #include "dist/group/process_group.h"
 #include "train/run/checkpoint.h"
 #include "train/run/state_shards.h"
 
 namespace lockstep::train {
+
+/// Writes and syncs the files of rank `rank` to `folder`; `values(i)` is the tensor of piece number
+/// i, of the weights and then of the optimizer's state; empty: their own. Returns their digests.
+FileDigests write_shard_files(const std::filesystem::path& folder, const StateShards& shards,
+                              int rank, const std::function<Tensor(size_t)>& values = {});
+/// Digests as text, and back; `origin` begins messages about a text that is none.
+std::string text_of(const FileDigests& digests);
+FileDigests digests_of(const std::string& text, const std::string& origin);
 
 /// Writes a checkpoint in shards, all ranks at the same time, below rank 0's `folder`; each rank
 /// writes its own files, and for ranks that do not see the folder, such as those of a host without

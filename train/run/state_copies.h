@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <utility>
 #include <vector>
 
 #include "core/tensor/event.h"
@@ -17,6 +18,9 @@ namespace lockstep::train {
 /// thread calls `finish` and then reads them.
 class StateCopies {
  public:
+  /// Takes memory for the copies of the next lists, in their order, in place of its own; pinned
+  /// where it is to be. What was copied before is void.
+  void use(std::vector<Tensor> memory) { copies_ = std::move(memory); }
   /// Begins copies of a list of tensors: what was copied before is void.
   void begin();
   /// Copies a tensor, dense, on the cpu or on the one device of the others. On a device with

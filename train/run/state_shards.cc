@@ -1,28 +1,71 @@
 #include "train/run/state_shards.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "autograd/grad_mode.h"
+#include "configs/run.pb.h"
 #include "core/ops/factory/factory.h"
+#include "train/local_steps.h"
 
 namespace lockstep::train {
 
+std::unordered_set<size_t> buffers_among(Trainer& trainer) {
+  std::unordered_set<const TensorImpl*> changed;
+  for (const nn::NamedParameter& each : trainer.task().model().named_buffers()) {
+    changed.insert(each.tensor.impl());
+  }
+  std::unordered_set<size_t> numbers;
+  const std::vector<nn::StoredParameter> stored = trainer.task().model().stored_parameters();
+  for (size_t i = 0; i < stored.size(); ++i) {
+    if (changed.contains(stored[i].tensor.impl())) numbers.insert(i);
+  }
+  return numbers;
+}
+
+StateShards::StateShards(int rank, int world, std::string strategy)
+    : rank_(rank), strategy_(std::move(strategy)), runs_(static_cast<size_t>(world)) {}
+
 StateShards::StateShards(Trainer& trainer, int rank, int world, std::string strategy)
-    : rank_(rank), strategy_(std::move(strategy)), runs_(static_cast<size_t>(world)) {
+    : StateShards(rank, world, std::move(strategy)) {
   const NoGradGuard no_grad;
   trainer.give_up_next();
   trainer.scatter_weights();
+  list_tensors(trainer);
+  for (int each = 0; each < world; ++each) {
+    if (rank == 0 || each == rank) list_runs(trainer, each);
+  }
+}
+
+StateShards StateShards::without_values(Trainer& trainer, int rank, int world,
+                                        std::string strategy) {
+  const NoGradGuard no_grad;
+  StateShards shards(rank, world, std::move(strategy));
+  shards.list_tensors(trainer);
+  for (int each = 0; each < world; ++each) shards.list_runs(trainer, each);
+  shards.replace(std::vector<Tensor>(shards.own().size()));
+  return shards;
+}
+
+void StateShards::list_tensors(Trainer& trainer) {
   tensors_ = trainer.task().model().stored_parameters();
   weights_ = tensors_.size();
   for (nn::StoredParameter& each : trainer.optimizer_state_shapes()) {
     tensors_.push_back(std::move(each));
   }
-  for (int each = 0; each < world; ++each) {
-    if (rank != 0 && each != rank) continue;
-    runs_[static_cast<size_t>(each)] = trainer.state_runs(each);
-    std::ranges::stable_sort(runs_[static_cast<size_t>(each)], {}, &KeptRun::tensor);
-  }
+}
+
+void StateShards::list_runs(Trainer& trainer, int of) {
+  std::vector<KeptRun>& runs = runs_[static_cast<size_t>(of)];
+  runs = trainer.state_runs(of);
+  std::ranges::stable_sort(runs, {}, &KeptRun::tensor);
+}
+
+std::string StateShards::strategy_of(const config::RunConfig& config, const Trainer& trainer) {
+  return trainer.takes_local_steps()
+             ? kLocalSgd
+             : config::ParallelConfig::Strategy_Name(config.parallel().strategy());
 }
 
 ShardIndex StateShards::index() const {
