@@ -346,6 +346,8 @@ void check_local_sgd(const RunConfig& config, const Origins& origins) {
   conflict(
       config.parallel().communication_hook_case() != ParallelConfig::COMMUNICATION_HOOK_NOT_SET,
       "a communication hook", "no gradients are sent");
+  conflict(config.checkpoint().memory_every() > 0, "checkpoint.memory_every",
+           "what the ranks share is under way between two steps");
   conflict(config.parallel().sync_batch_norm(), "parallel.sync_batch_norm",
            "the ranks normalise by parameters of their own");
   conflict(config.audit().every_steps() > 0, "audit.every_steps",

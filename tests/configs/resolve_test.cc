@@ -363,6 +363,7 @@ TEST(Resolve, LocalSgdRefusesWhatDoesNotGoWithItByName) {
         std::pair("parallel.strategy=FULL_SHARD", "a parallel.strategy that shards"),
         std::pair("parallel.bf16_compress={}", "a communication hook"),
         std::pair("parallel.sync_batch_norm=true", "parallel.sync_batch_norm"),
+        std::pair("checkpoint.memory_every=3", "checkpoint.memory_every"),
         std::pair("audit.every_steps=3", "audit.every_steps"),
         std::pair("optimizer.optimizer_in_backward=true", "optimizer.optimizer_in_backward")}) {
     EXPECT_THAT(problem({local, other, "optimizer.clip_grad_norm=0", "train.leaves=1"}),

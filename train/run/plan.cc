@@ -189,12 +189,20 @@ void move_to_host(RunPlan& plan, const dist::ShardedModel& sharded) {
   plan.peak_bytes -= are_shards ? plan.host_bytes : state;
 }
 
-/// Counts what an asynchronous save copies: a rank's part, or the whole model.
-void add_copies(RunPlan& plan, const config::RunConfig& config, const dist::ShardedModel* sharded) {
-  if (!config.checkpoint().asynchronous()) return;
+/// Counts what an asynchronous save copies, a rank's part or the whole model, and the four parts
+/// that checkpoint.memory_every keeps.
+void add_copies(RunPlan& plan, const config::RunConfig& config, const dist::ShardedModel* sharded,
+                int64_t ranks) {
   const bool keeps_whole = sharded != nullptr && !sharded->gathers_each_pass();
-  plan.copy_bytes =
-      plan.parameter_bytes / (keeps_whole ? sharded->shard_size() : 1) + plan.optimizer_bytes;
+  if (config.checkpoint().asynchronous()) {
+    plan.copy_bytes +=
+        plan.parameter_bytes / (keeps_whole ? sharded->shard_size() : 1) + plan.optimizer_bytes;
+  }
+  if (config.checkpoint().memory_every() > 0 && ranks > 1) {
+    const int64_t of_state = sharded == nullptr ? ranks : ranks / sharded->shard_size();
+    plan.copy_bytes += 4 * (plan.parameter_bytes / (keeps_whole ? ranks : of_state) +
+                            plan.optimizer_bytes / of_state);
+  }
   const bool is_on_device = is_asynchronous(parse_device(config.device()).type);
   (is_on_device ? plan.host_bytes : plan.peak_bytes) += plan.copy_bytes;
 }
@@ -283,7 +291,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
     plan.host_bytes +=
         host_activations->copied_bytes() / (2 * plan.leaves * planned_micro_batches(plan));
   }
-  add_copies(plan, config, sharded.get());
+  add_copies(plan, config, sharded.get(), ranks);
   // A checkpoint holds the state of all ranks, each tensor of a parameter's shape.
   const int64_t state_bytes =
       sharded ? static_cast<int64_t>(optimizer->state_names().size()) * whole_bytes

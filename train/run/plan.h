@@ -40,12 +40,13 @@ struct RunPlan {
   /// Excludes the scratch memory of kernels, which grows with the number of threads and does not
   /// come from the allocator.
   int64_t peak_bytes = 0;
-  /// What a rank keeps in the host's memory, beside a device: copies of asynchronous saves, with
+  /// What a rank keeps in the host's memory, beside a device: copies as copy_bytes tells, with
   /// parallel.cpu_offload parameters, gradients and optimizer state, with train.offload_activations
   /// what a micro-batch saves for backward. The peak is the device's then, without them.
   int64_t host_bytes = 0;
   /// With checkpoint.asynchronous the copies of weights and optimizer state that are written beside
-  /// training, from the first save on: in the peak on a cpu, in host_bytes elsewhere.
+  /// training, from the first save on, and with checkpoint.memory_every those in the ranks' memory:
+  /// in the peak on a cpu, in host_bytes elsewhere.
   int64_t copy_bytes = 0;
   /// Bytes that a rank sends to others in a step, by kind of operation.
   struct Communication {

@@ -134,9 +134,10 @@ void Replicas::share_held_out(const std::optional<HeldOutMemory>& memory) {
                .since = static_cast<int64_t>(values[4])};
 }
 
-void Replicas::announce_state(Trainer& trainer) {
+void Replicas::announce_state(Trainer& trainer, MemoryCopies& copies) {
   if (group_ == nullptr) return;
   agree({Act::kState});
+  copies.forget();
   share_state(trainer);
 }
 
@@ -159,6 +160,12 @@ void Replicas::announce_save(CheckpointSaver& saver, CheckpointSaver::Leader lea
 double Replicas::announce_end_of_save(CheckpointSaver& saver) {
   if (group_ != nullptr && saver.in_shards()) agree({Act::kEndOfSave});
   return saver.finish();
+}
+
+void Replicas::announce_copies(MemoryCopies& copies, const std::optional<HeldOutMemory>& held_out,
+                               bool at_once) {
+  agree({Act::kCopies});
+  copies.begin(held_out, at_once);
 }
 
 void Replicas::announce_end(RunEnd how) {
@@ -248,7 +255,7 @@ void Replicas::share_state(Trainer& trainer) {
   }
 }
 
-RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
+RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver, MemoryCopies& copies,
                         const std::function<void(int64_t step)>& before_step) {
   for (;;) {
     const Next next = agree({Act::kEnd});
@@ -274,6 +281,7 @@ RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
         break;
       case Act::kState:
         is_settled_ = false;
+        copies.forget();
         share_state(trainer);
         is_settled_ = true;
         break;
@@ -283,7 +291,11 @@ RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver,
       case Act::kCollect:
         (void)trainer.collect_state(static_cast<size_t>(next.detail));
         break;
+      case Act::kCopies:
+        copies.begin(held_out_, saver.is_under_way());
+        break;
       case Act::kSave:
+        copies.wait_for_own();
         saver.begin(std::nullopt);
         break;
       case Act::kEndOfSave:

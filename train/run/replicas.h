@@ -9,6 +9,7 @@
 #include "train/report/overlap_report.h"
 #include "train/run/checkpoint_saver.h"
 #include "train/run/held_out_watch.h"
+#include "train/run/memory_copies.h"
 #include "train/run/rank_speed.h"
 #include "train/run/stop_rule.h"
 #include "train/trainer.h"
@@ -45,7 +46,7 @@ class Replicas {
   void announce_held_out(const std::optional<HeldOutMemory>& memory);
   /// Broadcasts the leader's training state: weights, buffers, optimizer, loss scale, position. The
   /// ranks of a sharded model read their parts of what the leader has restored.
-  void announce_state(Trainer& trainer);
+  void announce_state(Trainer& trainer, MemoryCopies& copies);
   /// Trainer::sample_text, which needs the other ranks where the model is sharded.
   std::string announce_sample(Trainer& trainer, int64_t bytes, uint64_t seed,
                               const StopRequest& stop);
@@ -54,6 +55,9 @@ class Replicas {
   /// CheckpointSaver::begin and finish, which need the other ranks where it saves in shards.
   void announce_save(CheckpointSaver& saver, CheckpointSaver::Leader leader);
   double announce_end_of_save(CheckpointSaver& saver);
+  /// MemoryCopies::begin, which may have to be made at once on the leader.
+  void announce_copies(MemoryCopies& copies, const std::optional<HeldOutMemory>& held_out,
+                       bool at_once);
   void announce_end(RunEnd how);
   /// Ends a run whose state is saved, without rank `rank`: throws SlowRankError on all ranks. `why`
   /// follows the rank's number and host.
@@ -69,7 +73,7 @@ class Replicas {
 
   /// For the other ranks: performs what the leader announces, until announce_end, and returns how
   /// the run ended. Calls `before_step` as each step begins.
-  RunEnd follow(Trainer& trainer, CheckpointSaver& saver,
+  RunEnd follow(Trainer& trainer, CheckpointSaver& saver, MemoryCopies& copies,
                 const std::function<void(int64_t step)>& before_step = {});
   /// For the other ranks, also after `follow` has thrown: whether the leader is done with the
   /// state that the last step left. It is not before it has told the first state, while it replaces
@@ -89,6 +93,7 @@ class Replicas {
     kCollect,
     kSave,
     kEndOfSave,
+    kCopies,
     kOverlap,
     kLeaveOut,
     kEnd

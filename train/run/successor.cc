@@ -5,8 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 
 #include "configs/load.h"
@@ -19,6 +21,7 @@
 #include "train/report/machine.h"
 #include "train/report/metrics_history.h"
 #include "train/run/checkpoint.h"
+#include "train/run/memory_rescue.h"
 
 namespace lockstep::train {
 
@@ -63,7 +66,9 @@ Successor::Leader Successor::leader_of(const std::string& text) {
 
 Successor::Successor(const config::RunConfig& config, dist::ProcessGroup& group)
     : config_(config),
+      start_(group.start_id()),
       rank_(group.rank()),
+      world_(group.size()),
       leader_(leader_of(dist::all_gather_texts(group, "", dist::at_start(group)).front())),
       sees_lock_(sees_lock_of(leader_.directory, leader_.owner)) {}
 
@@ -88,23 +93,63 @@ void Successor::keep_steps_done(Trainer& trainer,
     CheckpointRecord record = record_of(trainer, config::to_text(config_));
     record.manifest.held_out = held_out;
     record.manifest.after_error = true;
-    record.manifest.isa = leader_.isa;
-    record.manifest.arithmetic = leader_.arithmetic;
+    use_facts_of_leader(record.manifest);
     write_checkpoint(directory.checkpoints(), record,
                      {.weights = trainer.task().model().stored_parameters(),
                       .optimizer = trainer.optimizer_state_shapes(),
                       .values = {}});
-    const config::CheckpointConfig& kept = config_.checkpoint();
-    Retention retention{kept.keep_last(), kept.keep_every(), {}};
-    if (kept.keep_best() && held_out) retention.best = held_out->lowest_step;
-    (void)after_save(directory, step, retention);
-    write_log(stderr, fmt::format("rank {}: saved the state after step {} in place of rank 0, from "
-                                  "which the run can go on\n",
-                                  rank_, step));
+    (void)after_save(directory, step, retention(held_out));
+    tell(fmt::format(
+        "saved the state after step {} in place of rank 0, from which the run can go on", step));
   } catch (const std::exception& error) {
-    write_log(stderr, fmt::format("rank {}: the state after step {} could not be saved: {}\n",
-                                  rank_, step, error.what()));
+    tell(fmt::format("the state after step {} could not be saved: {}", step, error.what()));
   }
+}
+
+void Successor::keep_copies(MemoryCopies& copies) const noexcept {
+  if (copies.every() == 0) return;
+  try {
+    const RunDirectory directory = RunDirectory::open(leader_.directory);
+    const MemoryRescue rescue{directory, start_, rank_, world_};
+    const MemoryCopies::Parts* const newest = copies.newest();
+    const auto end = std::chrono::steady_clock::now() + MemoryRescue::kToCome;
+    for (; std::chrono::steady_clock::now() < end;
+         std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
+      if (rescue.follow(copies)) return;
+      // The leader, or another rank in its place, has saved what there was to save.
+      if (RunLock::has_ended(directory)) return;
+      if (!sees_lock_) continue;
+      const std::unique_ptr<RunLock> lock = RunLock::inherit(directory, leader_.owner);
+      if (lock == nullptr) continue;
+      const auto held_out = newest == nullptr ? std::nullopt : newest->record.manifest.held_out;
+      const auto step = rescue.lead(copies, retention(held_out), [&](CheckpointManifest& manifest) {
+        use_facts_of_leader(manifest);
+      });
+      if (!step) return;
+      return tell(
+          fmt::format("saved the state after step {} from memory in place of rank 0, from "
+                      "which the run can go on",
+                      *step));
+    }
+  } catch (const std::exception& error) {
+    tell(fmt::format("what is in memory could not be saved: {}", error.what()));
+  }
+}
+
+Retention Successor::retention(const std::optional<HeldOutMemory>& held_out) const {
+  const config::CheckpointConfig& kept = config_.checkpoint();
+  Retention retention{kept.keep_last(), kept.keep_every(), {}};
+  if (kept.keep_best() && held_out) retention.best = held_out->lowest_step;
+  return retention;
+}
+
+void Successor::use_facts_of_leader(CheckpointManifest& manifest) const {
+  manifest.isa = leader_.isa;
+  manifest.arithmetic = leader_.arithmetic;
+}
+
+void Successor::tell(const std::string& line) const {
+  write_log(stderr, fmt::format("rank {}: {}\n", rank_, line));
 }
 
 }  // namespace lockstep::train

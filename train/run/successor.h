@@ -9,7 +9,9 @@
 #include "dist/group/process_group.h"
 #include "train/report/run_directory.h"
 #include "train/report/run_lock.h"
+#include "train/run/checkpoint_folder.h"
 #include "train/run/held_out_watch.h"
+#include "train/run/memory_copies.h"
 #include "train/trainer.h"
 
 namespace lockstep::config {
@@ -41,6 +43,9 @@ class Successor {
   /// fails.
   void keep_steps_done(Trainer& trainer,
                        const std::optional<HeldOutMemory>& held_out) const noexcept;
+  /// After the loss of a rank, with the copies that this one has in memory: helps the rank that
+  /// saves them (MemoryRescue), or is that rank if the leader was killed.
+  void keep_copies(MemoryCopies& copies) const noexcept;
 
  private:
   /// What the leader would write in the place of this rank's facts.
@@ -51,10 +56,15 @@ class Successor {
     std::vector<ArithmeticFact> arithmetic;
   };
   static Leader leader_of(const std::string& text);
+  Retention retention(const std::optional<HeldOutMemory>& held_out) const;
+  void use_facts_of_leader(CheckpointManifest& manifest) const;
+  void tell(const std::string& line) const;
   bool is_to_be_saved(const RunDirectory& directory, int64_t step) const;
 
   const config::RunConfig& config_;
+  std::string start_;
   int rank_;
+  int world_;
   Leader leader_;
   bool sees_lock_ = false;
 };

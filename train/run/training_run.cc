@@ -16,6 +16,7 @@
 #include "core/base/spans/span.h"
 #include "core/base/terminal_text.h"
 #include "core/tensor/allocator.h"
+#include "dist/group/failure.h"
 #include "nn/adapters/lora.h"
 #include "train/build.h"
 #include "train/gradient_options.h"
@@ -103,6 +104,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
       trainer_(Trainer::create(config, task ? std::move(task) : task_of(config, directory, group),
                                group)),
       saver_(config, trainer_, replicas_.group()),
+      copies_(config, trainer_, replicas_.group()),
       guard_(policy_of(config.train()), config.train().non_finite_limit()),
       held_out_(settings_.held_out),
       can_roll_back_(policy_of(config.train()) == NonFinite::kRollback ||
@@ -157,7 +159,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   if (replicas_.group() != nullptr) {
     Successor::announce(*replicas_.group(), directory_, lock_, trainer_.device());
   }
-  replicas_.announce_state(trainer_);
+  replicas_.announce_state(trainer_, copies_);
   tell_held_out();
 }
 
@@ -173,7 +175,8 @@ bool TrainingRun::may_begin_next_ahead() const {
   const int64_t done = trainer_.steps_done() + 1;
   return !settings_.stop.all_steps_done(done) && !memory_.wants_whole_steps() &&
          !(trainer_.task().holds_out() && is_due(done, settings_.eval_every)) &&
-         !is_due(done, settings_.sample_every) && !is_due(done, settings_.checkpoint_every);
+         !is_due(done, settings_.sample_every) && !is_due(done, settings_.checkpoint_every) &&
+         !is_due(done, copies_.every());
 }
 
 StepReport TrainingRun::report_of(const StepResult& step) {
@@ -271,6 +274,7 @@ void TrainingRun::checkpoint(RunLog& log, const RunOptions& options) {
   }
   log.sync();  // metrics.jsonl must keep the lines of all steps that the checkpoint contains
   saving_step_ = step;
+  copies_.wait_for_own();
   replicas_.announce_save(saver_,
                           {.folder = directory_.checkpoints(),
                            .record = checkpoint_record(),
@@ -357,13 +361,17 @@ RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& grou
   const Successor successor(config, group);
   if (begin) begin();
   CheckpointSaver saver(config, trainer, replicas.group());
+  MemoryCopies copies(config, trainer, replicas.group());
   try {
-    return replicas.follow(trainer, saver, before_step);
-  } catch (const PeerLostError&) {
+    return replicas.follow(trainer, saver, copies, before_step);
+  } catch (const dist::StoppedError&) {
+    throw;
+  } catch (const DistError&) {
     // Other ranks may be writing their parts of what is under way.
     if (replicas.is_settled() && !saver.is_under_way()) {
       successor.keep_steps_done(trainer, replicas.held_out());
     }
+    successor.keep_copies(copies);
     throw;
   }
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "train/run/checkpoint.h"
 #include "train/run/checkpoint_saver.h"
 #include "train/run/held_out_watch.h"
+#include "train/run/memory_copies.h"
 #include "train/run/non_finite.h"
 #include "train/run/replicas.h"
 #include "train/run/slow_rank.h"
@@ -130,7 +132,9 @@ class TrainingRun {
   void take_steps(RunLog& log, const RunOptions& options, RunSummary& summary);
   /// After an error: saves the steps since the newest checkpoint, where this rank alone has all
   /// state. Says so, also where that fails.
-  void keep_steps_done(RunLog& log) noexcept;
+  void keep_steps_done(RunLog& log, const std::exception& why) noexcept;
+  /// Where the state is spread: saves the newest copies in the ranks' memory.
+  void keep_copies(RunLog& log, const std::exception& why);
   /// Whether the step after the next may be begun ahead: no evaluation, sample, checkpoint or
   /// memory record is due between the two.
   bool may_begin_next_ahead() const;
@@ -202,6 +206,7 @@ class TrainingRun {
   Trainer trainer_;
   std::vector<std::string> save_problems_;  ///< checkpoints that could not be removed
   CheckpointSaver saver_;                   // its thread uses what is above
+  MemoryCopies copies_;                     // as does this one
   NonFiniteGuard guard_;
   HeldOutWatch held_out_;
   bool can_roll_back_;

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "dist/group/failure.h"
+#include "train/run/memory_rescue.h"
 #include "train/run/run_waits.h"
 #include "train/run/training_run.h"
 
@@ -53,8 +55,8 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     throw;  // what is worth keeping was saved before it was thrown
   } catch (const DeviceError&) {
     throw;  // nor is the memory of a device that computes wrong to be trusted
-  } catch (const std::exception&) {
-    keep_steps_done(log);
+  } catch (const std::exception& error) {
+    keep_steps_done(log, error);
     throw;
   }
   if (slow_) {
@@ -156,6 +158,13 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
         is_due(trainer_.steps_done(), settings_.checkpoint_every)) {
       checkpoint(log, options);
     }
+    const int64_t done = trainer_.steps_done();
+    // Not of a step that is being saved: its folder is that of what would be written after a loss.
+    const bool is_saved = done == saved_step_ || (saver_.is_under_way() && done == saving_step_);
+    if (is_due(done, copies_.every()) && done == report.step && step.outcome.finite && !is_saved &&
+        !last && summary.end != RunEnd::kStopped && !slow_) {
+      replicas_.announce_copies(copies_, held_out_.memory(), saver_.is_under_way());
+    }
   }
   trainer_.give_up_next();
   {
@@ -168,7 +177,7 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
   }
 }
 
-void TrainingRun::keep_steps_done(RunLog& log) noexcept {
+void TrainingRun::keep_steps_done(RunLog& log, const std::exception& why) noexcept {
   const int64_t step = trainer_.steps_done();
   try {
     finish_save(log);
@@ -176,21 +185,39 @@ void TrainingRun::keep_steps_done(RunLog& log) noexcept {
     // The error that ends the run counts. In shards, it is why they are not all there.
   }
   try {
-    if (step == 0 || saved_step_ >= step || saving_step_ >= step || recorded_ != step) return;
-    if (goes_back_ || !trainer_.keeps_steps_done()) return;
-    log.sync();
-    saving_step_ = step;
-    // Without the other ranks, one of which may be the reason.
-    CheckpointRecord record = checkpoint_record();
-    record.manifest.after_error = true;
-    write_checkpoint(directory_.checkpoints(), record,
-                     {.weights = trainer_.task().model().stored_parameters(),
-                      .optimizer = trainer_.optimizer_state_shapes(),
-                      .values = {}});
-    after_save(step, retention());
-    log.note(fmt::format("saved the state after step {}, from which the run can go on", step));
+    if (goes_back_) return;
+    if (step > 0 && saved_step_ < step && saving_step_ < step && recorded_ == step &&
+        trainer_.keeps_steps_done()) {
+      log.sync();
+      saving_step_ = step;
+      // Without the other ranks, one of which may be the reason.
+      CheckpointRecord record = checkpoint_record();
+      record.manifest.after_error = true;
+      write_checkpoint(directory_.checkpoints(), record,
+                       {.weights = trainer_.task().model().stored_parameters(),
+                        .optimizer = trainer_.optimizer_state_shapes(),
+                        .values = {}});
+      after_save(step, retention());
+      log.note(fmt::format("saved the state after step {}, from which the run can go on", step));
+      return;
+    }
+    keep_copies(log, why);
   } catch (const std::exception& error) {
     log.note(fmt::format("the state after step {} could not be saved: {}", step, error.what()));
+  }
+}
+
+void TrainingRun::keep_copies(RunLog& log, const std::exception& why) {
+  const bool is_stop = dynamic_cast<const dist::StoppedError*>(&why) != nullptr;
+  if (is_stop || copies_.newest() == nullptr) return;
+  dist::ProcessGroup& group = *replicas_.group();
+  // The others come once they know that training is over.
+  const auto* const error = dynamic_cast<const Error*>(&why);
+  group.abort(error == nullptr ? why.what() : fmt::format("{}: {}", error->kind(), error->what()));
+  const MemoryRescue rescue{directory_, group.start_id(), group.rank(), group.size()};
+  if (const auto step = rescue.lead(copies_, retention(), [](CheckpointManifest&) {})) {
+    log.note(fmt::format("saved the state after step {} from memory, from which the run can go on",
+                         *step));
   }
 }
 
@@ -205,7 +232,7 @@ void TrainingRun::go_back(RunLog& log) {
   held_out_.remember(manifest.held_out);
   trainer_.set_position({trainer_.steps_done(), next_batch});
   trainer_.spikes().set_row(row);
-  replicas_.announce_state(trainer_);
+  replicas_.announce_state(trainer_, copies_);
   tell_held_out();
   goes_back_ = false;
   // Resuming from that checkpoint would come to the same step and roll back again, so it need not

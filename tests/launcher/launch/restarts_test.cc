@@ -151,6 +151,48 @@ TEST_F(Restarts, KeepWhatTheLeaderKnewOfTheRun) {
   }
 }
 
+TEST_F(Restarts, GoOnFromTheMemoryOfTheOthersWhereTheStateIsSpread) {
+  struct Row {
+    const char* strategy;
+    const char* faults;
+    const char* cause;
+    bool in_place;  // of rank 0
+  };
+  const std::vector<Row> rows = {
+      {"FULL_SHARD", "2@0:relu:15:kill", "was ended by signal 9", false},
+      {"FULL_SHARD", "0@0:relu:15:kill", "was ended by signal 9", true},
+      {"FULL_SHARD", "0@0:relu:15:kill,2@0:relu:15:kill", "was ended by signal 9", true},
+      {"FULL_SHARD", "0@0:relu:15:throw", "ended with exit status 1", false},
+      {"FULL_SHARD", "3@0:threshold_backward:15:throw", "ended with exit status 1", false},
+      {"SHARD_OPTIMIZER", "0@0:_block_square_sums:8:kill", "was ended by signal 9", true},
+      {"HYBRID_SHARD", "1@0:relu:15:kill", "was ended by signal 9", false},
+  };
+  for (const Row& row : rows) {
+    const std::string what = fmt::format("{} {}", row.strategy, row.faults);
+    const Result result =
+        start(row.faults, "--max-restarts 1 --restart-delay 0",
+              fmt::format(
+                  "--set parallel.strategy={} {} --set checkpoint.memory_every=3 --set "
+                  "checkpoint.every_steps=0 --set train.eval_every=0",
+                  row.strategy,
+                  std::string(row.strategy) == "HYBRID_SHARD" ? "--set parallel.shard_size=2" : ""))
+            .end();
+    EXPECT_EQ(result.status, 0) << what << "\n" << result.errors;
+    EXPECT_THAT(result.errors,
+                HasSubstr(row.in_place ? " from memory in place of rank 0, from which"
+                                       : " from memory, from which"))
+        << what << result.errors;
+    expect_undisturbed_weights(what);
+    ASSERT_EQ(failures().size(), 1U) << what;
+    EXPECT_THAT(failures()[0], HasSubstr(row.cause)) << what;
+    // Copies of step 6 may still have been on their way in the eighth step.
+    EXPECT_THAT(failures()[0], testing::AnyOf(HasSubstr("\"step_lost\":7,\"resumed_from\":6,"),
+                                              HasSubstr("\"step_lost\":7,\"resumed_from\":3,")))
+        << what;
+    std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
 TEST_F(Restarts, TellTheRanksThatWereLostAtOnce) {
   const Result result =
       start("1@0:relu:5:kill,2@0:relu:5:kill", "--max-restarts 1 --restart-delay 0").end();

@@ -313,6 +313,22 @@ TEST(Plan, StateOfAShardedModelIsTheRanksPart) {
   EXPECT_EQ(optimizer.optimizer_bytes, full.optimizer_bytes);
 }
 
+TEST(Plan, CopiesInTheRanksMemoryAreFourPartsOfTheState) {
+  const TemporaryDirectory folder;
+  const std::string every =
+      "model { gpt2 { context_length: 32 layers: 2 heads: 2 width: 128 } } "
+      "checkpoint { memory_every: 2 } ";
+  const std::string more = every + "parallel { strategy: ";
+  const RunPlan alone = plan_run(tiny_run(folder, every));
+  EXPECT_EQ(alone.copy_bytes, 0);
+  const auto whole = static_cast<double>(alone.parameter_bytes + alone.optimizer_bytes);
+  for (const char* strategy :
+       {"DDP", "FULL_SHARD", "SHARD_OPTIMIZER", "HYBRID_SHARD shard_size: 2"}) {
+    const RunPlan plan = plan_run(tiny_run(folder, more + strategy + " }"), 4);
+    EXPECT_NEAR(static_cast<double>(plan.copy_bytes), whole, 0.1 * whole) << strategy;
+  }
+}
+
 TEST(Plan, CopiesOfAsynchronousSavesAreInThePeak) {
   const TemporaryDirectory folder;
   const std::string more =
