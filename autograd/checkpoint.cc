@@ -28,13 +28,10 @@ struct ForwardState {
 
 constexpr KeySet kModeKeys = KeySet(Key::kFunctionMode) | Key::kDispatchMode | Key::kObserver;
 
-KeySet with_modes_of(KeySet keys, KeySet modes) { return (keys - kModeKeys) | (modes & kModeKeys); }
-
 /// Returns `state` with the modes, observers and phase of the calling thread, which runs backward.
 ThreadState with_modes_of_now(ThreadState state) {
   const ThreadState now = ThreadState::capture();
-  state.keys.included = with_modes_of(state.keys.included, now.keys.included);
-  state.keys.excluded = with_modes_of(state.keys.excluded, now.keys.excluded);
+  state.keys.included = (state.keys.included - kModeKeys) | (now.keys.included & kModeKeys);
   state.modes = now.modes;
   state.observer = now.observer;
   state.phase = now.phase;

@@ -8,6 +8,7 @@
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
+#include "core/dispatch/op_counter.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
@@ -413,6 +414,34 @@ TEST(Grad, AnUnusedInputIsAnErrorUnlessAllowed) {
 TEST(Grad, AnInputThatDoesNotRequireGradIsAnError) {
   const Tensor x = leaf({1});
   EXPECT_THROWS(grad({x * 2}, {sample::vector({1})}), AutogradError, "input 0", "require");
+}
+
+TEST(Backward, OfSeveralResultsADerivativeOfOneBelongsToTheFirst) {
+  const Tensor x = leaf({1, 2});
+  const auto [twice, square] = sample::half_pair(x);
+  EXPECT_TRUE(twice.requires_grad());
+  EXPECT_FALSE(square.requires_grad());
+  (twice + square).sum().backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(2, 2));
+}
+
+TEST(Backward, AddsGradientsIntoTheOneThatMayBeWritten) {
+  // The sum's gradient is expanded, exp's is not.
+  for (const bool is_expanded_first : {false, true}) {
+    const Tensor x = leaf({1, 2});
+    const Tensor y = x * 1;
+    // The node that was made last runs first.
+    const Tensor before = is_expanded_first ? y.exp().sum() : y.sum();
+    const Tensor loss = before + (is_expanded_first ? y.sum() : y.exp().sum());
+    OpCounter counter;
+    {
+      const ModeGuard on(counter);
+      loss.backward();
+    }
+    const OpCounter::Counts& counts = counter.counts(Phase::kBackward);
+    EXPECT_TRUE(counts.contains("add_.Tensor")) << is_expanded_first;
+    EXPECT_FALSE(counts.contains("add.Tensor")) << is_expanded_first;
+  }
 }
 
 }  // namespace

@@ -320,6 +320,35 @@ TEST(Checkpoint, RecomputesUnderTheModesOfBackward) {
   EXPECT_EQ(around_forward.calls, 1) << "its guard is gone";
 }
 
+/// Calls `of_sine` in the place of the first sin.
+struct InsteadOfASine : FunctionMode {
+  std::function<Tensor(const Tensor&)> of_sine;
+  void call(const Operator& op, Stack& stack) override {
+    if (op.name() != "sin" || !of_sine) return op.call_boxed(stack);
+    stack.results().push_back(std::exchange(of_sine, {})(stack.arguments()[0].tensor()));
+  }
+};
+
+TEST(Checkpoint, OfAModesOwnCallIsRecomputedUnderTheModesOfBackward) {
+  const Tensor x = leaf({1, 2});
+  InsteadOfASine around_forward;
+  around_forward.of_sine = [](const Tensor& a) { return checkpoint(block, a); };
+  Tensor y;
+  {
+    const ModeGuard on(around_forward);
+    y = sin(x);  // a mode is off while it handles a call
+  }
+  InsteadOfASine around_backward;
+  bool was_called = false;
+  around_backward.of_sine = [&](const Tensor& a) {
+    was_called = true;
+    return sin(a);
+  };
+  const ModeGuard on(around_backward);
+  y.sum().backward();
+  EXPECT_TRUE(was_called) << "by the recomputation";
+}
+
 TEST(Checkpoint, RandomStateMayBeLeftAlone) {
   manual_seed(7);
   const Tensor x = ones({64}, DType::kF64).set_requires_grad();

@@ -136,6 +136,24 @@ TEST(Function, TakesListsOptionalTensorsAndPlainValues) {
   EXPECT_THAT(elements(last.grad()), ElementsAre(7));
 }
 
+/// 3 x, whose backward returns its gradient in f32.
+struct NarrowSlope : Function<NarrowSlope> {
+  static Tensor forward(FunctionContext&, const Tensor& x) { return x * 3; }
+  static Gradients backward(FunctionContext&, const Tensor& grad) {
+    return {grad.to(DType::kF32) * 3};
+  }
+};
+
+TEST(Function, AGradientOfAnotherFloatingDtypeIsCastToTheArguments) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 2;
+  const Tensor of_y = grad({NarrowSlope::apply(y).sum()}, {y})[0];
+  EXPECT_EQ(of_y.dtype(), DType::kF64);
+  EXPECT_THAT(elements(of_y), ElementsAre(3, 3));
+  NarrowSlope::apply(x).sum().backward();
+  EXPECT_EQ(x.grad().dtype(), DType::kF64);
+}
+
 /// x^2, with a backward that is a Function itself.
 struct SquareSlope : Function<SquareSlope> {
   static Tensor forward(FunctionContext& ctx, const Tensor& x, const Tensor& grad) {

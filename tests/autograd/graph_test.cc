@@ -215,6 +215,27 @@ TEST(GraphToDot, BlocksOfOtherShapesOrFewerThanFourAreDrawn) {
   EXPECT_THAT(both, HasSubstr("f1 [shape=box3d, label=\"2 more blocks of 2 nodes"));
 }
 
+TEST(GraphToDot, NodesThatReadFromOtherPlacesAreNoBlocks) {
+  GraphToDotOptions options;
+  options.fold_blocks = true;
+  const Tensor x = leaf({1, 2});
+  const Tensor shared = x.sin();
+  Tensor y = x.exp();
+  // Each product's first factor is the one before it, and the second is farther away each time.
+  for (int i = 0; i < 6; ++i) y = y * shared;
+  EXPECT_THAT(graph_to_dot({y}, options), Not(HasSubstr("more blocks")));
+}
+
+TEST(GraphToDot, NodesThatFollowEachOtherInAnyOrderAreNoBlocks) {
+  GraphToDotOptions options;
+  options.fold_blocks = true;
+  const Tensor x = leaf({1, 2});
+  // Kinds are numbered as they are met; here the numbers rise and fall, but nothing repeats.
+  const Tensor there = x.exp().sin().tanh().cos().sqrt();
+  const Tensor back = there.cos().tanh().sin().exp();
+  EXPECT_THAT(graph_to_dot({back}, options), Not(HasSubstr("more blocks")));
+}
+
 TEST(GraphNodes, AreOneForAllPartsOfUnbind) {
   const Tensor x = ones({100}).set_requires_grad(true);
   Tensor total = zeros({});

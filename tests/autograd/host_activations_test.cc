@@ -8,6 +8,7 @@
 
 #include "autograd/autocast.h"
 #include "autograd/autograd.h"
+#include "autograd/hooks.h"
 #include "core/base/error.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/device/waits.h"
@@ -112,6 +113,28 @@ TEST(HostActivations, TheDeviceHoldsWhatIsOnItsWayAlone) {
   EXPECT_LE(live_after_forward(2), 3);
   EXPECT_LE(live_after_forward(8), 9);
   EXPECT_GE(live_after_forward(8), 7);
+}
+
+TEST(HostActivations, TheDeviceGetsBackAheadWhatMayBeOnItsWay) {
+  // In the middle of backward.
+  const auto live_in_backward = [](int64_t on_the_way) {
+    const Chain chain(kHost, 20);
+    const HostActivations host(kHost, chain.weights, at_most(on_the_way));
+    synchronize(kHost);
+    const int64_t before = allocator(kHost).stats().allocated;
+    int64_t live = 0;
+    const HookHandle hook = register_hook(chain.weights[12], [&](const Tensor& gradient) {
+      synchronize(kHost);
+      live = (allocator(kHost).stats().allocated - before) / kActivation;
+      return gradient;
+    });
+    const SavedTensorHooksGuard guard(host.hooks());
+    chain.loss().backward();
+    return live;
+  };
+  const int64_t none = live_in_backward(0);
+  EXPECT_EQ(live_in_backward(3), none + 3);
+  EXPECT_EQ(live_in_backward(8), none + 8);
 }
 
 TEST(HostActivations, NothingWaitsOnTheHost) {

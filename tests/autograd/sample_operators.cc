@@ -55,6 +55,14 @@ LS_OP(pair, Pair(const Tensor&), "test_pair(Tensor self) -> (Tensor, Tensor)")
 LS_KERNEL(CPU, "test_pair", twice_and_square, Strides::kContiguous);
 Pair pair(const Tensor& x) { return op_pair(x); }
 
+LS_OP(half_pair, Pair(const Tensor&), "test_half_pair(Tensor self) -> (Tensor, Tensor)")
+    .structured(two_like)
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      return ctx.gradients([&] { return grad * 2; });
+    });
+LS_KERNEL(CPU, "test_half_pair", twice_and_square, Strides::kContiguous);
+Pair half_pair(const Tensor& x) { return op_half_pair(x); }
+
 LS_OP(failing, Tensor(const Tensor&), "test_failing(Tensor self) -> Tensor")
     .structured(like)
     .derivative([](VjpContext&, const Tensor&) -> Gradients {
