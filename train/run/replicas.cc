@@ -13,6 +13,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/literal.h"
 #include "dist/group/agreement.h"
+#include "dist/group/failure.h"
 #include "dist/rendezvous/socket.h"
 #include "train/run/slow_rank.h"
 
@@ -170,6 +171,13 @@ void Replicas::announce_copies(MemoryCopies& copies, const std::optional<HeldOut
 
 void Replicas::announce_end(RunEnd how) {
   if (group_ != nullptr) agree({Act::kEnd, static_cast<int64_t>(how)});
+}
+
+void Replicas::end_with(const std::exception& error) noexcept {
+  const bool is_stop = dynamic_cast<const dist::StoppedError*>(&error) != nullptr;
+  if (group_ == nullptr || is_stop) return;
+  const auto* const ours = dynamic_cast<const Error*>(&error);
+  group_->abort(fmt::format("{}: {}", ours == nullptr ? "Error" : ours->kind(), error.what()));
 }
 
 void Replicas::announce_leaving_out(int rank, const std::string& why) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -59,6 +60,10 @@ class Replicas {
   void announce_copies(MemoryCopies& copies, const std::optional<HeldOutMemory>& held_out,
                        bool at_once);
   void announce_end(RunEnd how);
+  /// Ends the operations of all ranks with the words of an error of this rank, which ends the run.
+  /// To be called before a sharded model is destroyed: its groups end without words. No effect
+  /// where the group has failed.
+  void end_with(const std::exception& error) noexcept;
   /// Ends a run whose state is saved, without rank `rank`: throws SlowRankError on all ranks. `why`
   /// follows the rank's number and host.
   [[noreturn]] void announce_leaving_out(int rank, const std::string& why);

@@ -373,6 +373,9 @@ RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& grou
     }
     successor.keep_copies(copies);
     throw;
+  } catch (const std::exception& error) {
+    replicas.end_with(error);
+    throw;
   }
 }
 

@@ -51,12 +51,13 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   if (can_roll_back_ && saved_step_ < 0) checkpoint(log, options);
   try {
     take_steps(log, options, summary);
-  } catch (const NonFiniteError&) {
-    throw;  // what is worth keeping was saved before it was thrown
-  } catch (const DeviceError&) {
-    throw;  // nor is the memory of a device that computes wrong to be trusted
   } catch (const std::exception& error) {
-    keep_steps_done(log, error);
+    // What is worth keeping was saved before a NonFiniteError was thrown, and the memory of a
+    // device that computes wrong is not to be trusted.
+    const bool keeps = dynamic_cast<const NonFiniteError*>(&error) == nullptr &&
+                       dynamic_cast<const DeviceError*>(&error) == nullptr;
+    if (keeps) keep_steps_done(log, error);
+    replicas_.end_with(error);
     throw;
   }
   if (slow_) {
@@ -210,10 +211,9 @@ void TrainingRun::keep_steps_done(RunLog& log, const std::exception& why) noexce
 void TrainingRun::keep_copies(RunLog& log, const std::exception& why) {
   const bool is_stop = dynamic_cast<const dist::StoppedError*>(&why) != nullptr;
   if (is_stop || copies_.newest() == nullptr) return;
-  dist::ProcessGroup& group = *replicas_.group();
   // The others come once they know that training is over.
-  const auto* const error = dynamic_cast<const Error*>(&why);
-  group.abort(error == nullptr ? why.what() : fmt::format("{}: {}", error->kind(), error->what()));
+  replicas_.end_with(why);
+  const dist::ProcessGroup& group = *replicas_.group();
   const MemoryRescue rescue{directory_, group.start_id(), group.rank(), group.size()};
   if (const auto step = rescue.lead(copies_, retention(), [](CheckpointManifest&) {})) {
     log.note(fmt::format("saved the state after step {} from memory, from which the run can go on",
