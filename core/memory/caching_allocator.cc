@@ -288,7 +288,7 @@ void CachingAllocator::State::complete(Heap& heap, Chunk* chunk) noexcept {
   chunk->stack.reset();
   chunk->watched = false;
   const StepPlanner::Ticket ticket = std::exchange(chunk->ticket, {});
-  if (ticket.index >= 0 && heap.planner != nullptr) heap.planner->free(ticket);
+  if (heap.planner != nullptr) heap.planner->free(ticket);
   close(heap, chunk);
   if (chunk->planned) {
     chunk->planned = false;

@@ -152,26 +152,23 @@ TEST_F(AllocatorLadder, AFailedMappingLeavesNothingBehind) {
 }
 
 TEST_F(AllocatorLadder, ASecondRunThatCannotBeMappedIsRolledBack) {
-  // Two unmapped holes around a block: a request larger than the second hole needs two runs.
   std::vector<Block> blocks;
-  for (int i = 0; i < 3; ++i) blocks.push_back(allocator.allocate(4 * kMiB, kStream));
-  allocator.free(blocks[0]);
-  allocator.free(blocks[1]);
+  for (int i = 0; i < 4; ++i) blocks.push_back(allocator.allocate(4 * kMiB, kStream));
+  for (const int i : {0, 2}) allocator.free(blocks[static_cast<size_t>(i)]);
   allocator.empty_cache();
-  const Block middle = allocator.allocate(2 * kMiB, kStream);  // takes the first hole
-  for (int fail_after = 0; fail_after < 2; ++fail_after) {
-    memory.failing_maps = 1;
-    const int64_t reserved = allocator.stats().reserved;
-    const Block block = allocator.allocate(6 * kMiB, kStream);  // a later step succeeds
-    EXPECT_NE(block.data, nullptr);
-    EXPECT_EQ(allocator.stats().reserved, reserved + static_cast<int64_t>(6 * kMiB));
-    allocator.free(block);
-    allocator.empty_cache();
-  }
-  allocator.free(middle);
-  allocator.free(blocks[2]);
+  const Block middle = allocator.allocate(2 * kMiB, kStream);  // leaves two runs in the holes
+  allocator.free(blocks[1]);
+  memory.good_maps = memory.failing_maps = 1;
+  const int unmaps = memory.unmaps;
+  const Block large = allocator.allocate(9 * kMiB, kStream);  // a later step succeeds
+  EXPECT_EQ(memory.failing_maps, 0);
+  EXPECT_GT(memory.unmaps, unmaps) << "the first run";
+  EXPECT_EQ(memory.taken(), static_cast<size_t>(allocator.stats().reserved));
+  std::memset(large.data, 3, large.bytes);
+  for (const Block& block : {large, middle, blocks[3]}) allocator.free(block);
   allocator.empty_cache();
   EXPECT_EQ(memory.taken(), 0u);
+  EXPECT_EQ(allocator.stats().reserved, 0);
 }
 
 TEST_F(AllocatorLadder, ABlockOfSeveralRunsGivesEachGranuleBackOnce) {

@@ -100,7 +100,11 @@ class FakeMemory final : public DeviceMemory {
   bool map(void* address, std::span<const Granule> granules) noexcept override {
     const std::lock_guard guard(mutex_);
     ++maps;
-    if (fails(failing_maps)) return false;
+    if (good_maps > 0) {
+      --good_maps;
+    } else if (fails(failing_maps)) {
+      return false;
+    }
     auto at = reinterpret_cast<uintptr_t>(address);
     for (const Granule granule : granules) {
       if (!granules_.contains(granule) || mapped_.contains(at)) wrong("map");
@@ -142,6 +146,7 @@ class FakeMemory final : public DeviceMemory {
   int failing_allocations = 0;  ///< number of next calls that fail; negative: all
   int failing_reservations = 0;
   int failing_creations = 0;
+  int good_maps = 0;  ///< calls before those that fail
   int failing_maps = 0;
   int allocations = 0;
   int creations = 0;

@@ -86,6 +86,9 @@ TEST(MemoryStats, CountsHaveTheUnitOfTheWhole) {
       << table;
   EXPECT_THAT(table, HasSubstr("|       from small pool |       0    |       0    |    2400 M  |"))
       << table;
+  stats.allocation.all.allocated = 2'500'000'000'000;
+  stats.allocation.all.freed = int64_t{9'000'000} * 1'000'000'000;
+  EXPECT_THAT(memory_summary(stats, kCPU), HasSubstr("|    2500 G  | 9000000 G  |"));
 }
 
 TEST(MemoryStats, TheTableHasEachQuantityWithItsPools) {
