@@ -41,7 +41,8 @@ TEST(MemoryCopies, OfARankThatIsLostAreSavedAndGoneOnFromWithTheSameBits) {
       return false;
     });
     ASSERT_TRUE(errors[0] != nullptr) << strategy;
-    expect_error<PeerLostError>([&] { std::rethrow_exception(errors[0]); }, "rank 3 failed");
+    expect_error<PeerLostError>([&] { std::rethrow_exception(errors[0]); },
+                                "rank 3 failed: DataError: lost");
     const auto found = list_checkpoints(torn / "run/checkpoints");
     ASSERT_EQ(found.size(), 1U) << strategy;
     // Copies of step 6 may still have been on their way.
