@@ -214,7 +214,8 @@ TEST(Delays, ATimeoutTellsForWhomTheAwaitedRanksWaitThemselves) {
       throw;
     }
   });
-  EXPECT_THAT(text_of(errors[3]), HasSubstr("rank 1 has called it, and waits for rank 0, 2, 3 of world"));
+  EXPECT_THAT(text_of(errors[3]),
+              HasSubstr("rank 1 has called it, and waits for rank 0, 2, 3 of world"));
 }
 
 TEST(Delays, AStartThatDoesNotEndIsLeftBehind) {
