@@ -121,6 +121,25 @@ TEST_F(RunMemoryTest, APlannedRunHasTheSameLosses) {
   EXPECT_EQ(losses(plain).size(), 4u);
 }
 
+TEST_F(RunMemoryTest, PlanningEndsWithTheRun) {
+  CachingAllocator& allocator = caching_allocator(kCPU);
+  const Stream stream(current_stream(kCPU));
+  const auto take_steps = [&] {
+    for (int step = 0; step < 3; ++step) {
+      allocator.mark_step(stream);
+      allocator.free(allocator.allocate(4096, stream));
+    }
+    return allocator.memory_stats().planned_peak_bytes;
+  };
+  {
+    const RunMemory memory(
+        tiny_run(folder_, "memory { planned: true }").memory(), kCPU,
+        RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kRefuse));
+    EXPECT_GT(take_steps(), 0);
+  }
+  EXPECT_EQ(take_steps(), 0);
+}
+
 /// What a backend's own allocator offers a run: nothing to configure.
 class BackendMemory final : public Allocator {
  public:
