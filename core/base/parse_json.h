@@ -37,8 +37,8 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, size_t most = k
 /// from the outermost on, empty for what stands in an array, and its own. Returns whether it took
 /// the string.
 using TakeString = FunctionRef<bool(std::span<const std::string> names, std::string_view value)>;
-/// The same, without the members that `take` took: a document with very many of one kind costs
-/// several times what a list of their values does.
+/// Does the same and leaves out the members that `take` took: a document with very many of one kind
+/// costs several times what a list of their values does.
 nlohmann::ordered_json parse_ordered_json(std::string_view text, TakeString take,
                                           size_t most = kMostJsonBytes);
 

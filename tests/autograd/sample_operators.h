@@ -12,7 +12,7 @@ namespace lockstep::sample {
 
 /// (2 x, x * x): two differentiable results.
 std::tuple<Tensor, Tensor> pair(const Tensor& x);
-/// The same results, of which the first alone has a derivative.
+/// Returns the same results; the first alone has a derivative.
 std::tuple<Tensor, Tensor> half_pair(const Tensor& x);
 /// A copy of x whose derivative throws DataError("[sample] the derivative failed.").
 Tensor failing(const Tensor& x);

@@ -11,7 +11,7 @@ struct LearningRateSchedule {
   double peak = 3e-4;        ///< rate after warm-up
   int64_t warmup_steps = 0;  ///< rises linearly from peak / warmup_steps to peak
   int64_t decay_steps = 0;   ///< step at which all but kConstant reach their minimum
-  /// Of kWsd and kInverseSqrt: steps before decay_steps over which they fall to the minimum.
+  /// kWsd and kInverseSqrt fall to the minimum over so many steps before decay_steps.
   int64_t cooldown_steps = 0;
   double minimum_ratio = 0.1;  ///< minimum as a fraction of peak
 

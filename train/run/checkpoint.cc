@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/folders.h"
@@ -77,6 +79,12 @@ void describe_checkpoint(const CheckpointRecord& record, const fs::path& folder)
   mark_multipliers(record.task->model(), folder);
 }
 
+WholeState whole_state(Trainer& trainer, std::function<Tensor(size_t)> values) {
+  return {.weights = trainer.task().model().stored_parameters(),
+          .optimizer = trainer.optimizer_state_shapes(),
+          .values = std::move(values)};
+}
+
 fs::path write_checkpoint(const fs::path& folder, const CheckpointRecord& record,
                           const WholeState& state) {
   PartialCheckpoint partial(folder, record.step());
@@ -105,10 +113,7 @@ std::vector<std::string> after_save(const RunDirectory& directory, int64_t step,
 
 fs::path save_checkpoint(const fs::path& folder, Trainer& trainer, const std::string& config_text,
                          const std::function<Tensor(size_t)>& collect) {
-  return write_checkpoint(folder, record_of(trainer, config_text),
-                          {.weights = trainer.task().model().stored_parameters(),
-                           .optimizer = trainer.optimizer_state_shapes(),
-                           .values = collect});
+  return write_checkpoint(folder, record_of(trainer, config_text), whole_state(trainer, collect));
 }
 
 void restore(Trainer& trainer, const fs::path& path, const CheckpointManifest& manifest) {

@@ -44,6 +44,9 @@ struct WholeState {
   std::function<Tensor(size_t)> values;
 };
 
+/// Returns all tensors of the trainer's state, for a rank that has their values or `values`.
+WholeState whole_state(Trainer& trainer, std::function<Tensor(size_t)> values = {});
+
 /// Writes a checkpoint of one rank below `folder` (a run's checkpoints/) and returns its folder.
 /// Throws CheckpointError or DataError with path and reason; existing checkpoints are then
 /// unchanged. Reads nothing of the trainer but its task.

@@ -76,9 +76,7 @@ void CheckpointSaver::begin_shards() {
 }
 
 void CheckpointSaver::begin_whole() {
-  whole_ = {.weights = trainer_.task().model().stored_parameters(),
-            .optimizer = trainer_.optimizer_state_shapes(),
-            .values = leader_->collect};
+  whole_ = whole_state(trainer_, leader_->collect);
   if (!asynchronous_) return;
   copies_.begin();
   const std::unordered_set<size_t> buffers = buffers_among(trainer_);

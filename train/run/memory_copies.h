@@ -59,7 +59,8 @@ class MemoryCopies {
   };
   /// The newest that all ranks have, or null. Waits for what is under way.
   const Parts* newest();
-  /// Those of a step that `newest` returned on any rank; null if this rank does not have them.
+  /// Returns the parts of a step that `newest` returned on any rank; null if this rank does not
+  /// have them.
   const Parts* of(int64_t step);
   int other_rank() const { return from_; }
   /// How the parts are divided; of all ranks.

@@ -94,10 +94,7 @@ void Successor::keep_steps_done(Trainer& trainer,
     record.manifest.held_out = held_out;
     record.manifest.after_error = true;
     use_facts_of_leader(record.manifest);
-    write_checkpoint(directory.checkpoints(), record,
-                     {.weights = trainer.task().model().stored_parameters(),
-                      .optimizer = trainer.optimizer_state_shapes(),
-                      .values = {}});
+    write_checkpoint(directory.checkpoints(), record, whole_state(trainer));
     (void)after_save(directory, step, retention(held_out));
     tell(fmt::format(
         "saved the state after step {} in place of rank 0, from which the run can go on", step));

@@ -194,10 +194,7 @@ void TrainingRun::keep_steps_done(RunLog& log, const std::exception& why) noexce
       // Without the other ranks, one of which may be the reason.
       CheckpointRecord record = checkpoint_record();
       record.manifest.after_error = true;
-      write_checkpoint(directory_.checkpoints(), record,
-                       {.weights = trainer_.task().model().stored_parameters(),
-                        .optimizer = trainer_.optimizer_state_shapes(),
-                        .values = {}});
+      write_checkpoint(directory_.checkpoints(), record, whole_state(trainer_));
       after_save(step, retention());
       log.note(fmt::format("saved the state after step {}, from which the run can go on", step));
       return;

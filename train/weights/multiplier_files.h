@@ -37,8 +37,8 @@ UnmarkedConfig unmarked(const std::string& config_json);
 /// says; none without one. Throws CheckpointError where it cannot be read.
 nn::Mup multipliers_of(const std::filesystem::path& path);
 
-/// The same weights for a model without multipliers, one at a time. `weights` are all of `model`,
-/// which must outlive the result.
+/// Gives the same weights for a model without multipliers, one at a time. `weights` are all of
+/// `model`, which must outlive the result.
 MergedWeights without_multipliers(const nn::Module& model, MergedWeights weights);
 
 }  // namespace lockstep::train
