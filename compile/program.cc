@@ -3,8 +3,22 @@
 #include "autograd/cast_source.h"
 #include "autograd/function.h"
 #include "autograd/gradient_delivery.h"
+#include "core/ops/factory/copy.h"
 
 namespace lockstep::compiler {
+
+namespace {
+
+/// The tensor, or a copy with the type's strides: a graph knows how its inputs lie in memory.
+Tensor as_recorded(const Tensor& tensor, const ValueType& type) {
+  if (same(tensor.strides(), type.strides)) return tensor;
+  const Tensor copy =
+      empty_strided_tensor(type.sizes, type.strides, tensor.dtype(), tensor.device());
+  copy_(copy, tensor);
+  return copy;
+}
+
+}  // namespace
 
 /// The program as one step of a recorded computation.
 struct CompiledCall : Function<CompiledCall> {
@@ -29,8 +43,12 @@ struct CompiledCall : Function<CompiledCall> {
   static Gradients backward(FunctionContext& ctx, TensorList grads) {
     const auto program = ctx.data<std::shared_ptr<const Program>>();
     std::vector<Tensor> inputs = ctx.take_saved_tensors();
+    const Graph& graph = program->backward_->graph.graph();
     for (size_t i = 0; i < grads.size(); ++i) {
-      if (program->carries_gradient_[i]) inputs.push_back(grads[i]);
+      if (!program->carries_gradient_[i]) continue;
+      // Gradients come in any strides: that of a sum is one number, repeated.
+      const auto id = static_cast<size_t>(graph.inputs[inputs.size()]);
+      inputs.push_back(as_recorded(grads[i], graph.values[id]));
     }
     const Program::Backward& backward =
         add_places(ctx, *program, inputs) ? *program->placed_backward_ : *program->backward_;

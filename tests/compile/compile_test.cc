@@ -294,6 +294,23 @@ TEST(Compile, CastsOfWeightsFollowTheWeights) {
   }
 }
 
+TEST(Compile, GradientsOfAnyStridesReachTheRecordOfBackward) {
+  const auto body = [](const Tensor& x) { return x.mul(x).tanh().mul(2).sigmoid(); };
+  const Tensor gradients[] = {ones({1}).expand({40, 30}), randn({30, 40}).t(),
+                              randn({80, 30}).slice(0, 0, 80, 2), randn({40, 30})};
+  const CompiledTensorFunction compiled = compile(body);
+  for (int round = 0; round < 2; ++round) {
+    for (const Tensor& gradient : gradients) {
+      const Tensor x = randn({40, 30});
+      const Tensor leaf = x.clone().set_requires_grad(), same = x.clone().set_requires_grad();
+      EXPECT_TRUE(equal(grad({compiled(leaf)}, {leaf}, {gradient})[0],
+                        grad({body(same)}, {same}, {gradient})[0]))
+          << to_string(compiler::ValueType::of(gradient));
+    }
+  }
+  EXPECT_EQ(compiled.counts().replayed, 7);
+}
+
 TEST(Compile, AutocastIsPartOfTheRecord) {
   const CompiledTensorFunction compiled = compile([](const Tensor& x) { return x.mm(x.t()); });
   EXPECT_EQ(compiled(numbers(1)).dtype(), DType::kF32);

@@ -128,7 +128,7 @@ TEST(CompiledLayers, GradientsEndInTheirDestinationsWithoutMoreCopies) {
     for (const Tensor& each : feed.parameters()) each.set_grad({});
     before = hidden_copies().copies;
     call(layers, feed, x).sum().backward();
-    EXPECT_EQ(hidden_copies().copies - before, copies);
+    EXPECT_LE(hidden_copies().copies - before, copies);
     EXPECT_EQ(feed.up.grad().data(), places[0].data());
     EXPECT_EQ(feed.down.grad().data(), places[1].data());
     expect_same_bits({feed.up.grad(), feed.down.grad()}, want);
