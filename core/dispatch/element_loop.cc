@@ -9,9 +9,9 @@ namespace lockstep {
 
 namespace {
 
-std::array<LoopRunner, kDeviceTypes>& runners() {
-  static std::array<LoopRunner, kDeviceTypes> runners{};
-  return runners;
+std::array<LoopBackend, kDeviceTypes>& backends() {
+  static std::array<LoopBackend, kDeviceTypes> backends{};
+  return backends;
 }
 
 }  // namespace
@@ -57,10 +57,13 @@ void LoopProgram::assign_buffers() {
   }
 }
 
-void register_loop_runner(DeviceType type, LoopRunner runner) {
-  runners()[static_cast<size_t>(type)] = runner;
+void register_loop_backend(DeviceType type, const LoopBackend& backend) {
+  backends()[static_cast<size_t>(type)] = backend;
 }
 
-LoopRunner loop_runner(DeviceType type) { return runners()[static_cast<size_t>(type)]; }
+const LoopBackend* loop_backend(DeviceType type) {
+  const LoopBackend& backend = backends()[static_cast<size_t>(type)];
+  return backend.run != nullptr ? &backend : nullptr;
+}
 
 }  // namespace lockstep

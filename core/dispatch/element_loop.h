@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/tensor/device.h"
@@ -89,14 +90,42 @@ struct LoopProgram {
   void assign_buffers();
 };
 
-/// Runs a program on `count` elements. `memory`: the address of each slot, null for kScratch.
-/// Results share no memory with anything else.
-using LoopRunner = void (*)(const LoopProgram& program, int64_t count,
-                            std::span<void* const> memory);
+/// All steps of a program as one loop over `count` elements. `at` has the address of each slot's
+/// first element, of a result or an operand; those of kScratch stay in registers. `constants` are
+/// the functors and numbers of the steps, as the backend lays them out.
+using LoopKernel = void (*)(int64_t count, void* const* at, const void* constants);
+
+/// C++ of a function `extern "C" lockstep_loop_kernel`, a LoopKernel, and the compiler's flags.
+struct LoopSource {
+  std::string text;  ///< empty: there is none
+  std::vector<std::string> flags;
+};
+
+/// What became of a kernel that was tried.
+enum class KernelTrial : uint8_t {
+  kFaster,     ///< it computes the loops' bits in no more time
+  kSlower,     ///< the loops' bits, in more time
+  kOtherBits,  ///< a fault of the compiler, or of the source
+};
+
+/// What a kind of device does with programs. In all of these `memory` has the address of each slot,
+/// null for kScratch, and results share no memory with anything else.
+struct LoopBackend {
+  /// Runs a program on `count` elements, with `kernel` in place of the steps' loops unless it is
+  /// null.
+  void (*run)(const LoopProgram& program, int64_t count, std::span<void* const> memory,
+              LoopKernel kernel) = nullptr;
+  /// The source of a kernel for this program and all others whose steps have the same functors and
+  /// slots. Null if the backend writes none.
+  LoopSource (*source)(const LoopProgram& program) = nullptr;
+  /// Tries a kernel beside the steps' loops on the first elements. Writes nothing.
+  KernelTrial (*try_kernel)(const LoopProgram& program, int64_t count,
+                            std::span<void* const> memory, LoopKernel kernel) = nullptr;
+};
 
 /// Sets what runs programs on a kind of device, whose kernels then take part in captures.
-void register_loop_runner(DeviceType type, LoopRunner runner);
+void register_loop_backend(DeviceType type, const LoopBackend& backend);
 /// Null if the device has none.
-LoopRunner loop_runner(DeviceType type);
+const LoopBackend* loop_backend(DeviceType type);
 
 }  // namespace lockstep

@@ -15,6 +15,13 @@ namespace lockstep::functors {
 // the names of its GPU kernels. kHeavy marks functors costly enough that the loop is split into
 // smaller parts.
 
+/// Functors of f32 whose vectorised body does not handle arguments for which `rare` is true: `exact`
+/// computes the results of those.
+template <class F, class... A>
+concept HasRare = requires(A... a) {
+  F::rare(a...);
+};
+
 /// Integer arithmetic wraps around, as in ATen.
 template <class T>
 LS_HOST_DEVICE constexpr T wrapping(std::make_unsigned_t<T> value) {

@@ -19,6 +19,7 @@ void add_operand(KeptLoop& loop, const In& in, ComputeLane lane) {
 }
 
 void set_result(KeptLoop& loop, const Out& out, ComputeLane lane) {
+  loop.lane = lane;
   if (!is_stored_as(out.dtype, lane)) loop.store = store_function(out.dtype, lane);
 }
 
@@ -35,14 +36,15 @@ void capture_loop(LoopCapture& capture, const Out& out, std::span<const In* cons
   auto loop = std::make_shared<KeptLoop>();
   loop->loop = spec.loop;
   loop->heavy = spec.heavy;
-  std::memcpy(loop->functor.data(), spec.functor, spec.functor_bytes);
+  loop->functor_name = spec.functor_name;
+  std::memcpy(loop->constants.functor.data(), spec.functor, spec.functor_bytes);
   set_result(*loop, out, spec.lanes[0]);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const In& in = *inputs[i];
     add_operand(*loop, in, spec.lanes[i + 1]);
     if ((spec.numbers >> i & 1) != 0) {
       loop->operands[i].is_number = true;
-      std::memcpy(loop->operands[i].number.data(), in.address, lockstep::size_of(in.dtype));
+      std::memcpy(loop->constants.numbers[i].data(), in.address, lockstep::size_of(in.dtype));
     } else {
       taken.operands.push_back(in.address);
     }

@@ -3,57 +3,12 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/cpu/converted.h"
 #include "kernels/cpu/wide_vectors.h"
-
-#if defined(__F16C__)
-#include <immintrin.h>
-#endif
 
 namespace lockstep::cpu {
 
 namespace {
-
-// Storage types of elements. A bool is read as a byte, because a C++ bool with another value than 0
-// or 1 is undefined behaviour.
-struct Truth {
-  uint8_t byte;
-};
-struct HalfWord {
-  uint16_t bits;
-};
-
-template <class To, class From>
-To converted(From value) {
-  if constexpr (std::is_same_v<From, To>) {
-    return value;
-  } else if constexpr (std::is_same_v<From, Truth>) {
-    return static_cast<To>(value.byte != 0 ? 1 : 0);
-  } else if constexpr (std::is_same_v<From, BFloat16>) {
-    return converted<To>(static_cast<float>(value));
-  } else if constexpr (std::is_same_v<From, HalfWord>) {
-#if defined(__F16C__)
-    return converted<To>(_cvtsh_ss(value.bits));
-#else
-    Half half;
-    half.bits = value.bits;
-    return converted<To>(static_cast<float>(half));
-#endif
-  } else if constexpr (std::is_same_v<To, Truth>) {
-    return Truth{static_cast<uint8_t>(value != From(0) ? 1 : 0)};
-  } else if constexpr (std::is_same_v<To, BFloat16>) {
-    return BFloat16(static_cast<float>(value));
-  } else if constexpr (std::is_same_v<To, HalfWord>) {
-#if defined(__F16C__)
-    return HalfWord{static_cast<uint16_t>(_cvtss_sh(static_cast<float>(value), 0))};
-#else
-    return HalfWord{Half(static_cast<float>(value)).bits};
-#endif
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    return static_cast<To>(static_cast<int64_t>(value));
-  } else {
-    return static_cast<To>(value);
-  }
-}
 
 template <class To, class From>
 void load(int64_t n, void* to, const void* from, int64_t stride) {

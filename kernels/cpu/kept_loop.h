@@ -2,14 +2,15 @@
 
 #include <array>
 #include <cstddef>
+#include <string_view>
 
 #include "core/dispatch/element_loop.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/step_constants.h"
 #include "kernels/cpu/strided_loop.h"
 
 namespace lockstep::cpu {
 
-inline constexpr size_t kMostOperands = 3;
 inline constexpr int64_t kWidestElement = 8;  ///< bytes
 
 /// What `strided_loop` gives to a LoopCapture: an inner loop with its functor, and how elements get
@@ -19,13 +20,13 @@ struct KeptLoop final : ElementLoop {
     DType dtype = DType::kF32;
     ComputeLane lane = ComputeLane::kF32;
     LoadFunction load = nullptr;  ///< null if the elements are stored in the lane
-    /// One element of dtype, if it is a number of the call.
-    std::array<std::byte, kWidestElement> number{};
-    bool is_number = false;
+    bool is_number = false;       ///< of the call: `constants` holds it
   };
 
-  InnerLoop loop = nullptr;  ///< null for a cast
-  alignas(16) std::array<std::byte, kMostFunctorBytes> functor{};
+  InnerLoop loop = nullptr;       ///< null for a cast
+  std::string_view functor_name;  ///< empty if no header defines its type
+  StepConstants constants;
+  ComputeLane lane = ComputeLane::kF32;  ///< of the result
   bool heavy = false;
   size_t count = 0;  ///< of operands
   std::array<Operand, kMostOperands> operands;

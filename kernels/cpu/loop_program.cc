@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
 #include "core/base/parallel.h"
 #include "kernels/cpu/kept_loop.h"
+#include "kernels/cpu/loop_source.h"
 #include "kernels/cpu/streaming.h"
 #include "kernels/cpu/workspace.h"
 
@@ -25,12 +27,14 @@ int64_t bytes_of(DType dtype) { return static_cast<int64_t>(lockstep::size_of(dt
 /// Runs a program on parts of its elements, each on one thread.
 class ProgramRun {
  public:
-  ProgramRun(const LoopProgram& program, int64_t count, std::span<void* const> memory)
-      : program_(program), memory_(memory) {
+  ProgramRun(const LoopProgram& program, int64_t count, std::span<void* const> memory,
+             LoopKernel kernel)
+      : program_(program), memory_(memory), kernel_(kernel) {
     int64_t bytes = 0;
     for (const LoopProgram::Slot& slot : program.slots) {
       const bool whole = slot.place == Place::kArray || slot.place == Place::kResult;
       if (whole) bytes += count * bytes_of(slot.dtype);
+      if (slot.place == Place::kResult) ++results_;
       if (repeats(slot)) row_bytes_ += room_of((kBlock + slot.period) * bytes_of(slot.dtype));
     }
     streamed_ = worth_streaming(bytes);
@@ -38,6 +42,7 @@ class ProgramRun {
       const KeptLoop& loop = loop_of(step);
       heavy_ = heavy_ || loop.heavy;
       each_number(step, [&](const KeptLoop::Operand&, const void*) { ++numbers_; });
+      if (kernel != nullptr) constants_.push_back(loop.constants);
     }
   }
 
@@ -47,17 +52,7 @@ class ProgramRun {
   }
 
   void part(int64_t first, int64_t last) const {
-    const auto buffers = static_cast<int64_t>(program_.buffers);
-    auto* const room = static_cast<std::byte*>(
-        thread_workspace(WorkspaceUse::kLoopProgram)
-            .room(static_cast<size_t>((buffers + numbers_ + 4) * kRoom + row_bytes_)));
-    Rooms rooms{.at = std::vector<std::byte*>(program_.slots.size()),
-                .buffers = room,
-                .lanes = room + buffers * kRoom,
-                .numbers = room + (buffers + 4) * kRoom,
-                .rows = room + (buffers + 4 + numbers_) * kRoom};
-    fill_numbers(rooms.numbers);
-    fill_rows(rooms.rows);
+    Rooms rooms = make_rooms();
     while (first < last) {
       const int64_t length = block_length(first, last);
       block(first, length, rooms);
@@ -75,6 +70,21 @@ class ProgramRun {
     std::byte* numbers;  ///< each as a block of equal elements, in the order of the steps
     std::byte* rows;     ///< each repeated, in the order of the slots
   };
+
+  Rooms make_rooms() const {
+    const int64_t buffers = std::max(static_cast<int64_t>(program_.buffers), results_);
+    auto* const room = static_cast<std::byte*>(
+        thread_workspace(WorkspaceUse::kLoopProgram)
+            .room(static_cast<size_t>((buffers + numbers_ + 4) * kRoom + row_bytes_)));
+    Rooms rooms{.at = std::vector<std::byte*>(program_.slots.size()),
+                .buffers = room,
+                .lanes = room + buffers * kRoom,
+                .numbers = room + (buffers + 4) * kRoom,
+                .rows = room + (buffers + 4 + numbers_) * kRoom};
+    if (kernel_ == nullptr) fill_numbers(rooms.numbers);
+    fill_rows(rooms.rows);
+    return rooms;
+  }
 
   static const KeptLoop& loop_of(const LoopProgram::Step& step) {
     return static_cast<const KeptLoop&>(*step.loop);
@@ -97,7 +107,7 @@ class ProgramRun {
     for (size_t i = 0; i < loop.count; ++i) {
       const KeptLoop::Operand& operand = loop.operands[i];
       if (operand.is_number) {
-        visit(operand, operand.number.data());
+        visit(operand, loop.constants.numbers[i].data());
       } else {
         const int32_t number = step.operands[next++];
         if (slot(number).place == Place::kNumber) visit(operand, memory(number));
@@ -137,6 +147,7 @@ class ProgramRun {
   void block(int64_t first, int64_t length, Rooms& rooms) const {
     std::vector<std::byte*>& at = rooms.at;
     const std::byte* row = rooms.rows;
+    int32_t result = 0;
     for (size_t i = 0; i < program_.slots.size(); ++i) {
       const LoopProgram::Slot& slot = program_.slots[i];
       const int64_t bytes = bytes_of(slot.dtype);
@@ -146,6 +157,8 @@ class ProgramRun {
         row += room_of((kBlock + slot.period) * bytes);
       } else if (slot.place == Place::kRow) {
         at[i] = base + first % slot.period * bytes;
+      } else if (slot.place == Place::kNumber) {
+        at[i] = base;
       } else if (slot.place == Place::kArray) {
         at[i] = base + first * bytes;
         if (streamed_) {
@@ -153,19 +166,37 @@ class ProgramRun {
         }
       } else if (slot.place == Place::kResult && !streamed_) {
         at[i] = base + first * bytes;
-      } else if (slot.place != Place::kNumber) {
+      } else if (slot.place == Place::kResult && kernel_ != nullptr) {
+        at[i] = rooms.buffers + result++ * kRoom;  // a kernel writes all of them at once
+      } else {
         at[i] = rooms.buffers + slot.buffer * kRoom;
       }
     }
+    if (kernel_ != nullptr) return kernel_block(first, length, at);
     const std::byte* number = rooms.numbers;
     for (const LoopProgram::Step& step : program_.steps) {
       compute(step, length, at, number, rooms.lanes);
-      const LoopProgram::Slot& result = slot(step.result);
-      if (!streamed_ || result.place != Place::kResult) continue;
-      const int64_t bytes = bytes_of(result.dtype);
-      stream(static_cast<std::byte*>(memory(step.result)) + first * bytes,
-             at[static_cast<size_t>(step.result)], length * bytes);
+      if (streamed_ && slot(step.result).place == Place::kResult) {
+        stream_result(step.result, first, length, at);
+      }
     }
+  }
+
+  void kernel_block(int64_t first, int64_t length, const std::vector<std::byte*>& at) const {
+    void* const* const places = reinterpret_cast<void* const*>(at.data());
+    kernel_(length, places, constants_.data());
+    for (const LoopProgram::Step& step : program_.steps) {
+      if (streamed_ && slot(step.result).place == Place::kResult) {
+        stream_result(step.result, first, length, at);
+      }
+    }
+  }
+
+  void stream_result(int32_t number, int64_t first, int64_t length,
+                     const std::vector<std::byte*>& at) const {
+    const int64_t bytes = bytes_of(slot(number).dtype);
+    stream(static_cast<std::byte*>(memory(number)) + first * bytes, at[static_cast<size_t>(number)],
+           length * bytes);
   }
 
   void compute(const LoopProgram::Step& step, int64_t length, const std::vector<std::byte*>& at,
@@ -193,30 +224,77 @@ class ProgramRun {
       if (loop.store != nullptr) return loop.store(length, to, bytes, in[0]);
       std::memcpy(to, in[0], static_cast<size_t>(length * bytes));
     } else if (loop.store == nullptr) {
-      loop.loop(length, to, in.data(), loop.functor.data());
+      loop.loop(length, to, in.data(), loop.constants.functor.data());
     } else {
       std::byte* const computed = lanes + 3 * kRoom;
-      loop.loop(length, computed, in.data(), loop.functor.data());
+      loop.loop(length, computed, in.data(), loop.constants.functor.data());
       loop.store(length, to, bytes, computed);
     }
   }
 
   const LoopProgram& program_;
   std::span<void* const> memory_;
+  LoopKernel kernel_;
+  std::vector<StepConstants> constants_;  ///< of the kernel
   bool streamed_ = false;
   bool heavy_ = false;
   int64_t numbers_ = 0;
+  int64_t results_ = 0;
   int64_t row_bytes_ = 0;
 };
 
-void run_program(const LoopProgram& program, int64_t count, std::span<void* const> memory) {
-  const ProgramRun run(program, count, memory);
+void run_program(const LoopProgram& program, int64_t count, std::span<void* const> memory,
+                 LoopKernel kernel) {
+  const ProgramRun run(program, count, memory, kernel);
   if (count <= run.grain()) return run.part(0, count);
   parallel_for(0, count, run.grain(), [&](int64_t first, int64_t last) { run.part(first, last); });
 }
 
+/// Results of a program's first elements, and how long they took.
+class Trial {
+ public:
+  Trial(const LoopProgram& program, int64_t count, std::span<void* const> memory)
+      : program_(program), count_(count), memory_(memory.begin(), memory.end()) {
+    for (size_t i = 0; i < program.slots.size(); ++i) {
+      if (program.slots[i].place != LoopProgram::Place::kResult) continue;
+      results_.emplace_back(static_cast<size_t>(count * bytes_of(program.slots[i].dtype)));
+      memory_[i] = results_.back().data();
+    }
+  }
+
+  void run(LoopKernel kernel) {
+    const auto start = std::chrono::steady_clock::now();
+    ProgramRun(program_, count_, memory_, kernel).part(0, count_);
+    least_ = std::min(least_, std::chrono::steady_clock::now() - start);
+  }
+  const std::vector<std::vector<std::byte>>& results() const { return results_; }
+  std::chrono::steady_clock::duration least() const { return least_; }
+
+ private:
+  const LoopProgram& program_;
+  int64_t count_;
+  std::vector<void*> memory_;
+  std::vector<std::vector<std::byte>> results_;
+  std::chrono::steady_clock::duration least_ = std::chrono::steady_clock::duration::max();
+};
+
+KernelTrial try_kernel(const LoopProgram& program, int64_t count, std::span<void* const> memory,
+                       LoopKernel kernel) {
+  constexpr int64_t kBlocks = 8;
+  constexpr int kRounds = 5;
+  const int64_t tried = std::min(count, kBlocks * kBlock);
+  Trial loops(program, tried, memory), generated(program, tried, memory);
+  for (int round = 0; round < kRounds; ++round) {
+    loops.run(nullptr);
+    generated.run(kernel);
+  }
+  if (loops.results() != generated.results()) return KernelTrial::kOtherBits;
+  return generated.least() <= loops.least() ? KernelTrial::kFaster : KernelTrial::kSlower;
+}
+
 [[maybe_unused]] const bool kRegistered = [] {
-  register_loop_runner(DeviceType::kCPU, &run_program);
+  register_loop_backend(DeviceType::kCPU,
+                        {.run = &run_program, .source = &loop_source, .try_kernel = &try_kernel});
   return true;
 }();
 

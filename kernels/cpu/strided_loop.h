@@ -1,12 +1,15 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "core/tensor/kernel_arguments.h"
+#include "kernels/common/functors.h"
 #include "kernels/common/number_operand.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/step_constants.h"
 #include "kernels/cpu/wide_vectors.h"
 
 namespace lockstep::cpu {
@@ -27,12 +30,12 @@ struct LoopSpec {
   size_t functor_bytes = 0;
   /// Bit i is set if input i is a NumberOperand.
   uint32_t numbers = 0;
+  /// The functor's type as C++ writes it, if it is one that headers define; else empty.
+  std::string_view functor_name = {};
 
   /// Minimum number of elements per task.
   int64_t grain() const { return heavy ? 8192 : 32768; }
 };
-
-inline constexpr size_t kMostFunctorBytes = 32;  ///< that are kept
 
 /// Runs an elementwise operator over tensors of any strides and dtypes. Inputs broadcast to out's
 /// shape; operands that are not stored in the loop's lane type, or not contiguous, go through a
@@ -55,10 +58,14 @@ inline constexpr size_t kKeptBytes =
     std::is_trivially_copyable_v<F> && !RefersOutside<F> && sizeof(F) <= kMostFunctorBytes
         ? sizeof(F)
         : 0;
-template <class F, class... A>
-concept HasRare = requires(A... a) {
-  F::rare(a...);
-};
+/// "lockstep::functors::Add". Functors without a FunctorName may be of one source alone.
+template <class F>
+constexpr std::string_view functor_name() {
+  if constexpr (!functors::Named<F>) return {};
+  std::string_view text = __PRETTY_FUNCTION__;  // "... [with F = NAME; ...]" or "... [F = NAME]"
+  text.remove_prefix(text.find("F = ") + 4);
+  return text.substr(0, text.find_first_of(";]"));
+}
 
 template <class R, class F, class... A>
 void loop_over(int64_t n, R* out, const F& functor, const A*... in) {
@@ -88,7 +95,7 @@ void loop_with_rare(int64_t n, R* out, const F& functor, const A*... in) {
 template <class F, class R, class... A, size_t... I>
 void unpacked_loop(int64_t n, R* out, const void* const* in, const F& functor,
                    std::index_sequence<I...>) {
-  if constexpr (std::is_same_v<R, float> && HasRare<F, A...>) {
+  if constexpr (std::is_same_v<R, float> && functors::HasRare<F, A...>) {
     loop_with_rare(n, out, functor, static_cast<const A*>(in[I])...);
   } else {
     loop_over(n, out, functor, static_cast<const A*>(in[I])...);
@@ -134,7 +141,7 @@ LS_WIDE_VECTORS void wide_bf16_loop(int64_t n, void* out, const void* const* in,
 template <class F, class R, class... A>
 InnerLoop chosen_bf16_loop() {
   constexpr bool kInF32 = std::is_same_v<R, float> && (std::is_same_v<A, float> && ...);
-  if constexpr (kInF32 && !HasRare<F, A...>) {
+  if constexpr (kInF32 && !functors::HasRare<F, A...>) {
     return for_this_cpu<InnerLoop>(&wide_bf16_loop<F, A...>, nullptr);
   }
   return nullptr;
@@ -157,7 +164,8 @@ void elementwise(const Out& out, const F& functor, const I&... inputs) {
                 {lane_of<R>, lane_of<A>...},
                 detail::chosen_bf16_loop<F, R, A...>(),
                 detail::kKeptBytes<F>,
-                numbers});
+                numbers,
+                detail::functor_name<F>()});
 }
 
 }  // namespace lockstep::cpu

@@ -63,9 +63,9 @@ TEST(LoopProgram, SlotsShareBuffersThatNothingReadsAnyMore) {
   EXPECT_EQ(program.buffers, 3);
 }
 
-TEST(LoopRunner, IsThereForTheCpu) {
-  EXPECT_NE(loop_runner(DeviceType::kCPU), nullptr);
-  EXPECT_EQ(loop_runner(DeviceType::kMeta), nullptr);
+TEST(LoopBackend, IsThereForTheCpu) {
+  EXPECT_NE(loop_backend(DeviceType::kCPU), nullptr);
+  EXPECT_EQ(loop_backend(DeviceType::kMeta), nullptr);
 }
 
 }  // namespace

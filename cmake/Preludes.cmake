@@ -1,0 +1,28 @@
+# What texts that are compiled at run time begin with: headers of ours, as sources that return their text.
+
+# lockstep_prelude_source(OUT HEADER FOLDER FUNCTION INPUTS): in OUT a source of FOLDER that defines FUNCTION,
+# declared in FOLDER/FUNCTION.h. INPUTS are the headers that HEADER may include.
+function(lockstep_prelude_source out header folder function)
+  set(source "${CMAKE_BINARY_DIR}/generated/${folder}/${function}.cc")
+  set(script "${PROJECT_SOURCE_DIR}/cmake/EmbedHeaders.cmake")
+  string(REGEX MATCH "^[^/]+" room "${folder}")
+  string(REPLACE "kernels" "cpu" namespace "${room}")
+  string(REPLACE "compile" "compiler" namespace "${namespace}")
+  add_custom_command(
+      OUTPUT "${source}"
+      COMMAND "${CMAKE_COMMAND}" "-DROOT=${PROJECT_SOURCE_DIR}" "-DHEADER=${header}"
+              "-DDECLARED_IN=${folder}/${function}.h" "-DNAMESPACE=lockstep::${namespace}"
+              "-DFUNCTION=${function}" "-DOUT=${source}" -P "${script}"
+      DEPENDS ${ARGN} "${script}"
+      COMMENT "The text of ${header}"
+      VERBATIM)
+  set(${out} "${source}" PARENT_SCOPE)
+endfunction()
+
+file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/kernels/common/*.h"
+     "${PROJECT_SOURCE_DIR}/kernels/cpu/*.h" "${PROJECT_SOURCE_DIR}/kernels/pointwise/*.h")
+lockstep_prelude_source(LOCKSTEP_KERNEL_PRELUDE kernels/pointwise/loop_kernel.h kernels/cpu kernel_prelude
+    ${headers} "${PROJECT_SOURCE_DIR}/core/base/host_device.h" "${PROJECT_SOURCE_DIR}/core/tensor/dtype.h")
+file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/plugin/*.h")
+lockstep_prelude_source(LOCKSTEP_PLUGIN_PRELUDE core/plugin/plugin_wrapper.h compile/native plugin_prelude
+    ${headers})
