@@ -33,7 +33,8 @@ class CompiledFunction {
   std::vector<Tensor> operator()(TensorList inputs) const;
 
   CompileCounts counts() const;
-  /// Why each program behind the first was recorded, and why calls run eagerly, each once: "input 0
+  /// Why each program behind the first was recorded, why calls run eagerly, and why groups run
+  /// without a kernel, each once: "input 0
   /// is float32[4, 3], not float32[2, 3]".
   std::vector<std::string> reasons() const;
   /// The programs so far, in the order in which they were recorded.

@@ -28,7 +28,8 @@ class CompiledLayers {
   std::vector<Tensor> operator()(const compiler::Body& body, const CompiledArguments& call) const;
 
   CompileCounts counts() const;
-  /// Why each program behind the first was recorded, and why calls run eagerly, each once.
+  /// Why each program behind the first was recorded, why calls run eagerly, and why groups run
+  /// without a kernel, each once.
   std::vector<std::string> reasons() const;
   /// The programs so far, in the order in which they were recorded.
   std::vector<std::shared_ptr<const compiler::Program>> programs() const;

@@ -127,6 +127,10 @@ void Interpreter::prepare_groups(const std::vector<size_t>& last_reads) {
   }
 }
 
+void Interpreter::request_kernels() {
+  for (auto& [first, group] : groups_) group.request_kernel();
+}
+
 Tensor Interpreter::take_written(size_t at, ValueId id, std::vector<Tensor>& values) const {
   const Node& node = graph_.nodes[at];
   int reads = 0;

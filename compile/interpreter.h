@@ -37,6 +37,12 @@ class Interpreter {
 
   const Graph& graph() const { return graph_; }
 
+  /// Has kernels made for the groups of the graph (LoopGroup::request_kernel). To be called before
+  /// the first run.
+  void request_kernels();
+  /// The groups of the graph, by their first nodes.
+  const std::map<size_t, LoopGroup>& groups() const { return groups_; }
+
  private:
   std::vector<Tensor> run(std::vector<Tensor> inputs, const SendOutput* send) const;
   void run_node(size_t at, std::vector<Tensor>& values) const;

@@ -4,6 +4,7 @@
 
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
+#include "compile/native/kernel_builder.h"
 #include "core/base/check.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/factory.h"
@@ -65,7 +66,7 @@ Tensor few_elements(const ValueType& type) {
 std::optional<NodeLoop> loop_of(const Graph& graph, const Node& node) {
   if (!is_elementwise(node)) return std::nullopt;
   const ValueType& result = type_of(graph, node.results[0]);
-  if (loop_runner(result.device.type) == nullptr || !is_contiguous(result) ||
+  if (loop_backend(result.device.type) == nullptr || !is_contiguous(result) ||
       count_elements(result.sizes) < 2) {
     return std::nullopt;
   }
@@ -128,7 +129,8 @@ LoopGroup::LoopGroup(const Graph& graph, std::span<const Node> nodes,
     const ValueId id = node.results[0];
     const ValueType& result = type_of(graph, id);
     count_ = count_elements(result.sizes);
-    runner_ = loop_runner(result.device.type);
+    backend_ = loop_backend(result.device.type);
+    names_ += (names_.empty() ? "" : ", ") + node.op->name();
     LoopProgram::Step step{.loop = loop->loop, .operands = {}, .result = 0};
     for (const ValueId operand : loop->operands) {
       int32_t& slot = slots[static_cast<size_t>(operand)];
@@ -156,6 +158,33 @@ LoopGroup::LoopGroup(const Graph& graph, std::span<const Node> nodes,
   program_.assign_buffers();
 }
 
+void LoopGroup::request_kernel() {
+  if (backend_->source == nullptr) return;
+  LoopSource source = backend_->source(program_);
+  if (source.text.empty()) return;
+  kernel_ = compiler::request_kernel({.text = std::move(source.text),
+                                      .flags = std::move(source.flags),
+                                      .what = "loop of " + names_});
+}
+
+LoopKernel LoopGroup::choose(std::span<void* const> memory) const {
+  if (const LoopKernel chosen = chosen_.load(std::memory_order_relaxed)) return chosen;
+  const LoopKernel made = kernel_ ? kernel_->get() : nullptr;
+  if (made == nullptr || was_tried_.exchange(true, std::memory_order_relaxed)) return nullptr;
+  const KernelTrial trial = backend_->try_kernel(program_, count_, memory, made);
+  has_other_bits_.store(trial == KernelTrial::kOtherBits, std::memory_order_relaxed);
+  if (trial != KernelTrial::kFaster) return nullptr;
+  chosen_.store(made, std::memory_order_relaxed);
+  return made;
+}
+
+std::string LoopGroup::refusal() const {
+  if (has_other_bits_.load(std::memory_order_relaxed)) {
+    return "the kernel of the " + kernel_->source().what + " computes other bits";
+  }
+  return kernel_ ? kernel_->failure() : std::string();
+}
+
 void LoopGroup::run(std::vector<Tensor>& values) const {
   SmallVector<void*, 16> memory;
   for (size_t i = 0; i < program_.slots.size(); ++i) memory.push_back(nullptr);
@@ -168,7 +197,8 @@ void LoopGroup::run(std::vector<Tensor>& values) const {
     result = empty_strided_tensor(type.sizes, type.strides, type.dtype, type.device);
     memory[results_[i].slot] = result.data();
   }
-  runner_(program_, count_, std::span<void* const>(memory.data(), memory.size()));
+  const std::span<void* const> addresses(memory.data(), memory.size());
+  backend_->run(program_, count_, addresses, choose(addresses));
 }
 
 }  // namespace lockstep::compiler

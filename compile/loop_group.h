@@ -1,13 +1,18 @@
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "compile/graph.h"
 #include "core/dispatch/element_loop.h"
 
 namespace lockstep::compiler {
+
+class PendingKernel;  // compile/native/kernel_builder.h
 
 /// The loop of a node that computes each element of one contiguous tensor from the elements at the
 /// same place of others, of rows that repeat, and of numbers; nothing for other nodes. Calls the
@@ -18,13 +23,26 @@ struct NodeLoop {
 };
 std::optional<NodeLoop> loop_of(const Graph& graph, const Node& node);
 
-/// How a group of such nodes (fuse_pointwise) runs: as one pass over memory. Immutable.
+/// How a group of such nodes (fuse_pointwise) runs: as one pass over memory, with the operators'
+/// own loops or with a kernel that was made of the same functors. Thread-safe; `request_kernel` is
+/// called before others run it.
 class LoopGroup {
  public:
   /// `is_read_later` says of a value whether anything outside the group reads it. Throws Error for
   /// a node without a loop.
   LoopGroup(const Graph& graph, std::span<const Node> nodes,
             const std::vector<bool>& is_read_later);
+
+  /// Has a kernel made for the group, which takes the loops' place in the first run behind that, if
+  /// it computes their bits and takes no longer.
+  void request_kernel();
+  /// The kernel; null if there was no request, or the backend writes no source for the group.
+  const PendingKernel* kernel() const { return kernel_.get(); }
+  /// Why there is no kernel, or none that may run; empty if there is one, none was asked for, or
+  /// the loops are faster.
+  std::string refusal() const;
+  /// Whether the kernel has taken the loops' place.
+  bool runs_kernel() const { return chosen_.load(std::memory_order_relaxed) != nullptr; }
 
   /// Computes the values of the group that are read later. `values` holds its operands.
   void run(std::vector<Tensor>& values) const;
@@ -35,12 +53,21 @@ class LoopGroup {
     size_t slot;
     ValueId value;
   };
+
+  /// The kernel to run instead of the loops, if any.
+  LoopKernel choose(std::span<void* const> memory) const;
+
   LoopProgram program_;
   std::vector<Bound> operands_;
   std::vector<Bound> results_;
   std::vector<ValueType> result_types_;
+  std::string names_;  ///< of the operators
   int64_t count_ = 0;  ///< elements
-  LoopRunner runner_ = nullptr;
+  const LoopBackend* backend_ = nullptr;
+  std::shared_ptr<const PendingKernel> kernel_;
+  mutable std::atomic<LoopKernel> chosen_ = nullptr;
+  mutable std::atomic<bool> was_tried_ = false;
+  mutable std::atomic<bool> has_other_bits_ = false;
 };
 
 }  // namespace lockstep::compiler

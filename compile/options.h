@@ -15,11 +15,19 @@ namespace compiler {
 using Body = std::function<std::vector<Tensor>(TensorList)>;
 }  // namespace compiler
 
+/// When this machine's C++ compiler makes kernels of the groups of a program (docs/compile.md).
+enum class KernelBuild : uint8_t {
+  kNever,         ///< groups run with the operators' own loops
+  kInBackground,  ///< by a thread of low priority; the loops run until a kernel is there
+  kAtOnce,        ///< the call that records a program waits for them
+};
+
 struct CompileOptions {
   std::string name = "function";  ///< in the log
   /// Programs kept for one function. A call that would need one more runs without: it is eager.
   int most_programs = 8;
   std::vector<compiler::Pass> passes = compiler::default_passes();
+  KernelBuild kernels = KernelBuild::kInBackground;
 };
 
 /// What decides, besides the state of the thread, what a call of a compiled function computes.
@@ -34,6 +42,7 @@ struct CompileCounts {
   int64_t recorded = 0;  ///< calls that made a program
   int64_t replayed = 0;  ///< calls that ran one
   int64_t eager = 0;     ///< calls that ran the function itself
+  int64_t kernels = 0;   ///< groups of all programs that run as a kernel made for them
 };
 
 }  // namespace lockstep

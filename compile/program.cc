@@ -3,6 +3,7 @@
 #include "autograd/cast_source.h"
 #include "autograd/function.h"
 #include "autograd/gradient_delivery.h"
+#include "compile/native/kernel_builder.h"
 #include "core/ops/factory/copy.h"
 
 namespace lockstep::compiler {
@@ -81,6 +82,26 @@ struct CompiledCall : Function<CompiledCall> {
     return true;
   }
 };
+
+void Program::request_kernels(bool waits) {
+  forward_->request_kernels();
+  if (backward_) backward_->graph.request_kernels();
+  if (placed_backward_) placed_backward_->graph.request_kernels();
+  for (const LoopGroup* const group : groups()) {
+    if (waits && group->kernel() != nullptr) group->kernel()->wait();
+  }
+}
+
+std::vector<const LoopGroup*> Program::groups() const {
+  std::vector<const LoopGroup*> all;
+  const auto add = [&](const Interpreter& graph) {
+    for (const auto& [first, group] : graph.groups()) all.push_back(&group);
+  };
+  add(*forward_);
+  if (backward_) add(backward_->graph);
+  if (placed_backward_) add(placed_backward_->graph);
+  return all;
+}
 
 bool Program::captured_are_as_recorded() const {
   for (size_t i = 0; i < captured_.size(); ++i) {

@@ -17,7 +17,7 @@ class Program : public std::enable_shared_from_this<Program> {
   /// What a function returned while it was recorded, and the program, or why there is none.
   struct Recorded {
     std::vector<Tensor> outputs;
-    std::shared_ptr<const Program> program;
+    std::shared_ptr<Program> program;
     std::string failure;
     std::vector<std::string> log;  ///< what the passes did
   };
@@ -36,6 +36,12 @@ class Program : public std::enable_shared_from_this<Program> {
   /// gradient (set_grad_destination), there is a second derivative that writes there.
   static Recorded record_apart(const Body& body, TensorList inputs, TensorList parameters,
                                const std::vector<Pass>& passes);
+
+  /// Has kernels made for the groups of all graphs, and waits for them if asked to. To be called
+  /// before the first run.
+  void request_kernels(bool waits);
+  /// The groups of all graphs.
+  std::vector<const LoopGroup*> groups() const;
 
   /// Does what `body` did, on other tensors of the same types; the results are part of the recorded
   /// computation where those of `body` were. A second derivative throws AutogradError.

@@ -86,6 +86,11 @@ ProgramCache::Choice ProgramCache::choose(const CompiledArguments& call) {
   return {.records = true};
 }
 
+void ProgramCache::request_kernels(const Program::Recorded& recorded) const {
+  if (!recorded.program || options_.kernels == KernelBuild::kNever) return;
+  recorded.program->request_kernels(options_.kernels == KernelBuild::kAtOnce);
+}
+
 void ProgramCache::add(const CompiledArguments& call, const Program::Recorded& recorded) {
   const Program* const program = recorded.program.get();
   const MutexLock lock(mutex_);
@@ -110,6 +115,7 @@ std::vector<Tensor> ProgramCache::run(const Body& body, const CompiledArguments&
   if (choice.program) return choice.program->run(call.inputs);
   if (!choice.records) return body(call.inputs);
   Program::Recorded recorded = Program::record(body, call.inputs, options_.passes);
+  request_kernels(recorded);
   add(call, recorded);
   return std::move(recorded.outputs);
 }
@@ -124,18 +130,38 @@ std::vector<Tensor> ProgramCache::run_alike(const Body& body, const CompiledArgu
   } catch (const Error& error) {  // one of the body comes again
     recorded.failure = error.what();
   }
+  request_kernels(recorded);
   add(call, recorded);
   return recorded.program ? recorded.program->run(call.inputs, call.parameters) : body(call.inputs);
 }
 
 CompileCounts ProgramCache::counts() const {
   const MutexLock lock(mutex_);
-  return counts_;
+  CompileCounts counts = counts_;
+  for (const LoopGroup* const group : groups()) counts.kernels += group->runs_kernel() ? 1 : 0;
+  return counts;
 }
 
 std::vector<std::string> ProgramCache::reasons() const {
   const MutexLock lock(mutex_);
-  return reasons_;
+  std::vector<std::string> reasons = reasons_;
+  for (const LoopGroup* const group : groups()) {
+    const std::string why = group->refusal();
+    if (why.empty()) continue;
+    std::string reason = "loops instead of a kernel: " + why;
+    if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(std::move(reason));
+  }
+  return reasons;
+}
+
+std::vector<const LoopGroup*> ProgramCache::groups() const {
+  std::vector<const LoopGroup*> all;
+  for (const Entry& entry : entries_) {
+    if (!entry.program) continue;
+    const std::vector<const LoopGroup*> of_one = entry.program->groups();
+    all.insert(all.end(), of_one.begin(), of_one.end());
+  }
+  return all;
 }
 
 std::vector<std::shared_ptr<const Program>> ProgramCache::programs() const {

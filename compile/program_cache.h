@@ -43,7 +43,9 @@ class ProgramCache {
   };
 
   Choice choose(const CompiledArguments& call);
+  void request_kernels(const Program::Recorded& recorded) const;
   void add(const CompiledArguments& call, const Program::Recorded& recorded);
+  std::vector<const LoopGroup*> groups() const LS_REQUIRES(mutex_);
   const Entry* find(const CompiledArguments& call) LS_REQUIRES(mutex_);
   void note(const std::string& reason) LS_REQUIRES(mutex_);
 

@@ -49,6 +49,7 @@ const std::vector<ProgramVariable>& program_variables() {
        allocator_options},
       {"LOCKSTEP_ALLOW_TF32", "1: round f32 factors of products on GPUs to 10 bits of mantissa",
        "0 or 1", flag, "0"},
+      {"LOCKSTEP_CACHE_DIR", "folder of what is compiled while programs run", "a folder", nullptr},
       {"LOCKSTEP_CPU_CAPABILITY", "avx2: do not use loops for wider vectors than that",
        "avx2 or avx512", capability},
       {"LOCKSTEP_CUDA_LIBRARIES",

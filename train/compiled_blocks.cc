@@ -14,7 +14,7 @@ CompiledBlocks::Layers& CompiledBlocks::layers_of(const nn::BlockPass& pass) {
   const auto found = kinds_.find(kind);
   if (found != kinds_.end()) return found->second;
   const std::string name = nn::class_name(pass.block);
-  return kinds_.try_emplace(kind, name, CompiledLayers({.name = name})).first->second;
+  return kinds_.try_emplace(kind, name, CompiledLayers({.name = name, .kernels = kernels_})).first->second;
 }
 
 Tensor CompiledBlocks::call(const nn::BlockPass& pass, std::string_view why) {
@@ -46,6 +46,7 @@ CompileCounts CompiledBlocks::counts() const {
     sum.recorded += counts.recorded;
     sum.replayed += counts.replayed;
     sum.eager += counts.eager;
+    sum.kernels += counts.kernels;
   }
   return sum;
 }
@@ -65,7 +66,9 @@ std::vector<std::string> CompiledBlocks::reasons() const {
 
 std::shared_ptr<CompiledBlocks> compile_blocks(const config::RunConfig& config, nn::Module& model) {
   if (!config.compile().enabled()) return nullptr;
-  auto compiled = std::make_shared<CompiledBlocks>(nn::class_name(model));
+  auto compiled = std::make_shared<CompiledBlocks>(
+      nn::class_name(model),
+      config.compile().kernels() ? KernelBuild::kInBackground : KernelBuild::kNever);
   const Device device = model.device();
   auto* const blocks = dynamic_cast<nn::BlockModel*>(&model);
   if (device != kCPU) {

@@ -21,7 +21,8 @@ namespace lockstep::train {
 /// blocks. A block that cannot be compiled is called. Not thread-safe.
 class CompiledBlocks final : public nn::BlockRunner {
  public:
-  explicit CompiledBlocks(std::string model_name) : model_name_(std::move(model_name)) {}
+  CompiledBlocks(std::string model_name, KernelBuild kernels)
+      : model_name_(std::move(model_name)), kernels_(kernels) {}
 
   Tensor run(const nn::BlockPass& pass) override;
 
@@ -44,6 +45,7 @@ class CompiledBlocks final : public nn::BlockRunner {
   Tensor call(const nn::BlockPass& pass, std::string_view why);
 
   std::string model_name_;
+  KernelBuild kernels_;
   std::map<Kind, Layers> kinds_;
   int64_t called_ = 0;  ///< passes that no CompiledLayers has seen
   std::vector<std::string> told_;

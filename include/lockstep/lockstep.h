@@ -22,6 +22,7 @@
 #include "autograd/vmap.h"
 #include "compile/compile.h"
 #include "compile/compiled_layers.h"
+#include "compile/native/load_inline.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/base/spans/span.h"

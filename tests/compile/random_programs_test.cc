@@ -9,6 +9,8 @@
 
 #include "autograd/autograd.h"
 #include "compile/compile.h"
+#include "compile/native/toolchain.h"
+#include "compile/program.h"
 #include "core/base/error.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/forms/pointwise.h"
@@ -18,6 +20,8 @@
 #include "core/ops/random/random.h"
 #include "core/ops/view/stacks.h"
 #include "core/tensor/generator.h"
+#include "tests/core/base/environment_variable.h"
+#include "tests/core/base/temporary_directory.h"
 
 namespace lockstep {
 namespace {
@@ -195,8 +199,10 @@ std::optional<std::vector<Tensor>> gradients(const std::vector<Tensor>& results,
 }
 
 void expect_equal_bits(const std::vector<Step>& steps, bool require_grad) {
+  CompileOptions options;
+  options.kernels = KernelBuild::kNever;
   const CompiledFunction compiled =
-      compile([&](TensorList inputs) { return run_program(steps, inputs); });
+      compile([&](TensorList inputs) { return run_program(steps, inputs); }, options);
   for (int seed = 1; seed <= 3; ++seed) {
     const std::vector<Tensor> mine = inputs_of(seed, require_grad);
     const std::vector<Tensor> theirs = inputs_of(seed, require_grad);
@@ -222,21 +228,55 @@ RC_GTEST_PROP(RandomPrograms, CompiledGivesEqualGradients, ()) {
   expect_equal_bits(*any_program(), true);
 }
 
+std::vector<Step> program_of(unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<Step> steps;
+  for (int k = 0; k < 20; ++k) {
+    steps.push_back({static_cast<int>(random() % kOperations), static_cast<int>(random() % 64),
+                     static_cast<int>(random() % 64), static_cast<int>(random() % 8)});
+  }
+  return steps;
+}
+
 TEST(RandomPrograms, MostAreRecorded) {
+  CompileOptions options;
+  options.kernels = KernelBuild::kNever;
   int replayed = 0;
-  for (int i = 0; i < 20; ++i) {
-    std::mt19937 random(static_cast<unsigned>(i));
-    std::vector<Step> steps;
-    for (int k = 0; k < 20; ++k) {
-      steps.push_back({static_cast<int>(random() % kOperations), static_cast<int>(random() % 64),
-                       static_cast<int>(random() % 64), static_cast<int>(random() % 8)});
-    }
+  for (unsigned i = 0; i < 20; ++i) {
+    const std::vector<Step> steps = program_of(i);
     const CompiledFunction compiled =
-        compile([&](TensorList inputs) { return run_program(steps, inputs); });
+        compile([&](TensorList inputs) { return run_program(steps, inputs); }, options);
     for (int seed = 1; seed <= 2; ++seed) (void)compiled(inputs_of(seed, false));
     replayed += static_cast<int>(compiled.counts().replayed);
   }
   EXPECT_GE(replayed, 15);
+}
+
+TEST(RandomPrograms, KernelsGiveEqualBits) {
+  if (!compiler::find_toolchain({})) GTEST_SKIP() << "there is no C++ compiler";
+  const train::TemporaryDirectory folder;
+  const EnvironmentVariable cache("LOCKSTEP_CACHE_DIR", (folder.path() / "cache").c_str());
+  CompileOptions options;
+  options.kernels = KernelBuild::kAtOnce;
+  int64_t groups = 0;
+  for (unsigned i = 0; i < 6; ++i) {
+    const std::vector<Step> steps = program_of(i);
+    const CompiledFunction compiled =
+        compile([&](TensorList inputs) { return run_program(steps, inputs); }, options);
+    for (int seed = 1; seed <= 3; ++seed) {
+      manual_seed(99);
+      const std::vector<Tensor> want = run_program(steps, inputs_of(seed, false));
+      manual_seed(99);
+      EXPECT_TRUE(same_bits(compiled(inputs_of(seed, false)), want)) << "program " << i;
+    }
+    for (const auto& program : compiled.programs()) {
+      for (const compiler::LoopGroup* const group : program->groups()) {
+        ++groups;
+        EXPECT_EQ(group->refusal(), "");
+      }
+    }
+  }
+  EXPECT_GE(groups, 4);
 }
 
 }  // namespace

@@ -2,12 +2,23 @@
 
 #include <algorithm>
 
+#include "compile/native/load_inline.h"
+#include "core/dispatch/call_op.h"
+#include "core/ops/factory/factory.h"
 #include "core/plugin/plugin_tensors.h"
 
-namespace lockstep::plugin {
+namespace lockstep {
 namespace documented {
 
+void load_a_text() {
 #include "plugins/1.inc"
+}
 
 }  // namespace documented
-}  // namespace lockstep::plugin
+
+namespace plugin::documented {
+
+#include "plugins/2.inc"
+
+}  // namespace plugin::documented
+}  // namespace lockstep

@@ -42,9 +42,10 @@ const std::vector<Rule>& rules() {
       {{"O_RDONLY"},
        std::regex(R"(\bO_RDONLY\b(?! \| O_DIRECTORY))"),
        "core/base/files/regular_file.h",
-       {"core/base/files/regular_file.cc", "core/memory/address_space.cc",
-        "dist/rendezvous/store_server.cc", "launcher/launch/child_process.cc",
-        "launcher/standard_streams.cc", "train/report/run_lock.cc"}},
+       {"compile/native/toolchain.cc", "core/base/files/regular_file.cc",
+        "core/memory/address_space.cc", "dist/rendezvous/store_server.cc",
+        "launcher/launch/child_process.cc", "launcher/standard_streams.cc",
+        "train/report/run_lock.cc"}},
       // The others map memory that they made.
       {{"mmap"},
        std::regex(R"(\bmmap\()"),

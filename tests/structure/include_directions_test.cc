@@ -38,7 +38,8 @@ const Allowed& allowed_layers() {
       {"profile", {"core", "autograd"}},
       {"train", {"core", "autograd", "compile", "dist", "nn", "data", "configs"}},
       {"launcher",
-       {"core", "autograd", "dist", "nn", "optim", "data", "configs", "train", "profile"}},
+       {"core", "autograd", "compile", "dist", "nn", "optim", "data", "configs", "train",
+        "profile"}},
   };
   return kAllowed;
 }
@@ -60,6 +61,7 @@ const Allowed& allowed_rooms() {
       {"kernels/cuda", {"kernels/common"}},
       {"kernels/host", {"kernels/common"}},
       {"kernels/pointwise", {"kernels/common", "kernels/cpu", "kernels/cuda"}},
+      {"compile", {"compile/native"}},
       {"dist/collectives", {"dist/transport"}},
       {"dist/flight", {"dist/collectives", "dist/rendezvous"}},
       {"dist/group", {"dist/transport", "dist/collectives", "dist/rendezvous", "dist/flight"}},

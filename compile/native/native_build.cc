@@ -1,0 +1,103 @@
+#include "compile/native/native_build.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "compile/native/library_cache.h"
+#include "core/base/build_identity.h"
+#include "core/base/check.h"
+#include "core/base/owned_fd.h"
+
+namespace lockstep::compiler {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The lock of a cache, which the one that compiles holds. Without it all is right, too, but work
+/// may be done twice; so it is not waited for longer than a compiler may take.
+OwnedFd lock_of(const fs::path& folder, const BuildLimits& limits) {
+  OwnedFd lock(::open((folder / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  const auto end = std::chrono::steady_clock::now() + limits.time;
+  while (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && !limits.stops() &&
+         std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return lock;
+}
+
+Toolchain machine_toolchain(const BuildLimits& limits) {
+  std::optional<Toolchain> found = find_toolchain(limits);
+  LS_CHECK(
+      found, Error,
+      "[compile] there is no C++ compiler: expected one of $CXX, c++, g++ and clang++. Install "
+      "one (Debian: apt install g++), or set CXX.");
+  return *std::move(found);
+}
+
+/// What decides which bytes come of a source.
+ContentHash key_of(const NativeSource& source, const Toolchain& toolchain) {
+  ContentHasher hasher;
+  hasher.add(build_identity()).add(source.text).add(toolchain.program).add(toolchain.version);
+  hasher.add(uint64_t{source.flags.size()});
+  for (const std::string& flag : source.flags) hasher.add(flag);
+  return hasher.result();
+}
+
+/// The user's cache, unless its folder cannot be used.
+std::optional<LibraryCache> usual_cache() {
+  const auto folder = LibraryCache::usual_folder();
+  if (!folder) return std::nullopt;
+  try {
+    return LibraryCache(*folder);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// A new folder to compile in. Drops a cache that takes no files: the disk is full, or read-only.
+fs::path new_workplace(std::optional<LibraryCache>& cache) {
+  try {
+    if (cache) return cache->make_workplace();
+  } catch (const Error&) {
+    cache.reset();
+  }
+  std::string name = (fs::temp_directory_path() / "lockstep-XXXXXX").string();
+  LS_CHECK(::mkdtemp(name.data()) != nullptr, Error, "[compile] {} takes no file: {}.", name,
+           std::strerror(errno));
+  return name;
+}
+
+}  // namespace
+
+NativeFile::~NativeFile() {
+  std::error_code ignored;
+  if (!temporary_folder_.empty()) fs::remove_all(temporary_folder_, ignored);
+}
+
+NativeFile build_native(const NativeSource& source, const BuildLimits& limits) {
+  const Toolchain toolchain = machine_toolchain(limits);
+  const ContentHash key = key_of(source, toolchain);
+  std::optional<LibraryCache> cache = usual_cache();
+  const auto made_before = [&] { return cache ? cache->find(key) : std::nullopt; };
+  if (auto file = made_before()) return {*std::move(file), {}};
+  const fs::path workplace = new_workplace(cache), text = workplace / "source.cc";
+  NativeFile made(workplace / "library.so", workplace);
+  const OwnedFd lock = cache ? lock_of(cache->folder(), limits) : OwnedFd();
+  if (auto file = made_before()) return {*std::move(file), {}};
+  std::ofstream written(text);
+  LS_CHECK(written << source.text << std::flush, Error, "[compile] {} cannot be written: {}.",
+           text.string(), std::strerror(errno));
+  compile_library(toolchain, text, source.flags, made.path(), limits);
+  if (!cache) return made;
+  return {cache->add(key, made.path(), source.what), {}};
+}
+
+}  // namespace lockstep::compiler
