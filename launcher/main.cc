@@ -98,6 +98,7 @@ int main(int argc, char** argv) {
   add_bench(app);
   add_stress(app);
   add_ops(app);
+  add_cache(app);
   add_data(app);
   add_compare(app);
   add_bisect(app);

@@ -17,6 +17,7 @@ void add_launch(const Verb& app, std::vector<std::string> arguments);
 void add_init(const Verb& app);
 void add_sample(const Verb& app);
 void add_eval(const Verb& app);
+void add_cache(const Verb& app);
 void add_checkpoint(const Verb& app);
 void add_plan(const Verb& app);
 void add_graph(const Verb& app);
