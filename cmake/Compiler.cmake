@@ -66,6 +66,9 @@ target_compile_definitions(lockstep_settings INTERFACE LOCKSTEP_VERSION="${PROJE
 # Designated initialisers may leave members at their defaults.
 target_compile_options(lockstep_settings INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
 target_compile_definitions(lockstep_settings INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+if(LOCKSTEP_SANITIZE STREQUAL "thread")
+  target_compile_definitions(lockstep_settings INTERFACE LOCKSTEP_THREAD_SANITIZER)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # -Wrestrict is wrong about std::string concatenation (GCC bug 105651), -Wmaybe-uninitialized about
   # an empty std::optional that is inlined (80635).

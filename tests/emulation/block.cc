@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <string>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/emulation/fiber.h"
+#include "tests/emulation/races.h"
 #include "tests/emulation/shared_memory.h"
 
 // NOLINTBEGIN: the names are CUDA's.
@@ -41,14 +42,47 @@ struct Thread {
   uint64_t value = 0;
   uint64_t result = 0;
   Site site{};
+  unsigned meetings = 0;  ///< warp functions whose first lane it was
 };
+
+/// Threads in the order in which they were woken. It asks for no memory: what GPU threads allocate
+/// and free would be part of their races.
+class ReadyThreads {
+ public:
+  bool empty() const { return count_ == 0; }
+  void clear() { count_ = 0; }
+  void push(unsigned thread) { threads_[(first_ + count_++) % kMostThreads] = thread; }
+  unsigned pop() {
+    const unsigned thread = threads_[first_];
+    first_ = (first_ + 1) % kMostThreads;
+    --count_;
+    return thread;
+  }
+
+ private:
+  std::array<unsigned, kMostThreads> threads_{};
+  unsigned first_ = 0;
+  unsigned count_ = 0;
+};
+
+/// Addresses that stand for what orders GPU threads, of one block (races.h). Two of each: a thread
+/// may come to the next barrier, or meeting of its warp, before others have left the last.
+struct Order {
+  uint64_t barriers[2];
+  uint64_t meetings[kMostThreads][2];  ///< by the first thread of those that meet
+};
+Order g_order;
+uint64_t g_begin, g_end;  ///< of the launch
 
 /// The threads of the current block.
 class Block {
  public:
   /// The only instance; never destroyed, and its stacks are reused.
   static Block& the_one() {
-    static auto* const block = new Block;
+    static auto* const block = [] {
+      if constexpr (races::kAreFound) prepare_forgetting(&g_order, sizeof(g_order));
+      return new Block;
+    }();
     return *block;
   }
 
@@ -83,16 +117,21 @@ class Block {
   unsigned returned_ = 0;
   unsigned running_ = 0;
   std::array<Thread, kMostThreads> threads_;
-  std::deque<unsigned> ready_;
+  ReadyThreads ready_;
 
   unsigned at_barrier_ = 0;
-  Site barrier_site_{};  ///< of the first thread there
-  int yes_ = 0;          ///< votes of the threads at the barrier
-  int result_ = 0;       ///< votes at the last barrier
+  unsigned barriers_ = 0;  ///< that all threads have come to
+  Site barrier_site_{};    ///< of the first thread there
+  int yes_ = 0;            ///< votes of the threads at the barrier
+  int result_ = 0;         ///< votes at the last barrier
 
   Fiber main_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> free_;
+  /// Where races are found, a thread has a fiber of its own, and other threads than the same ones
+  /// of the block before.
+  std::array<std::vector<std::unique_ptr<Fiber>>, 2> fiber_sets_;
+  unsigned blocks_ = 0;  ///< that have begun
   Fiber* current_ = nullptr;
   std::exception_ptr error_;
 };
@@ -104,7 +143,15 @@ void Block::run(const Launch& launch) {
   gridDim = launch.blocks;
   blockDim = launch.threads;
   count_ = launch.threads.x * launch.threads.y * launch.threads.z;
-  fill_static_shared_memory(reinterpret_cast<const void*>(launch.kernel->run));
+  Fiber::enter_from_here();
+  if constexpr (races::kAreFound) {
+    for (auto& set : fiber_sets_) {
+      while (set.size() < count_) set.push_back(std::make_unique<Fiber>(&Block::fiber_entry));
+    }
+  }
+  races::release(&g_begin);
+  const bool are_ordered =
+      races::kAreFound && !is_own_code(reinterpret_cast<const void*>(launch.kernel->run));
   const uint64_t row = launch.blocks.x;
   const uint64_t plane = row * launch.blocks.y;
   const uint64_t all = plane * launch.blocks.z;
@@ -112,11 +159,20 @@ void Block::run(const Launch& launch) {
     const uint64_t block = descending_ ? all - 1 - i : i;
     blockIdx = {static_cast<unsigned>(block % row), static_cast<unsigned>(block % plane / row),
                 static_cast<unsigned>(block / plane)};
+    if (i == 0 || races::kAreFound) {
+      fill_static_shared_memory(reinterpret_cast<const void*>(launch.kernel->run));
+    }
     run_block();
+    if (are_ordered) {
+      races::acquire(&g_end);
+      races::release(&g_begin);
+    }
   }
+  races::acquire(&g_end);
 }
 
 void Block::run_block() {
+  ++blocks_;
   started_ = 0;
   returned_ = 0;
   at_barrier_ = 0;
@@ -127,10 +183,14 @@ void Block::run_block() {
   for (const auto& fiber : fibers_) free_.push_back(fiber.get());
   for (unsigned i = 0; i < count_; ++i) threads_[i].state = State::kUnstarted;
   fill_dynamic_shared_memory(launch_->shared_bytes);
+  races::forget(&g_order, sizeof(g_order));
   Fiber& first = next_fiber();
   current_ = &first;
   main_.switch_to(first);
-  if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+  if (error_ != nullptr) {
+    races::acquire(&g_end);
+    std::rethrow_exception(std::exchange(error_, nullptr));
+  }
   if (returned_ != count_) {
     throw LaunchError(
         fmt::format("{}: threads wait for others that never come. {}", place(), who_waits()));
@@ -152,16 +212,19 @@ void Block::run_threads() {
   try {
     while (true) {
       begin_next();
+      races::acquire(&g_begin);
       launch_->kernel->run(launch_->parameters);
       returned();
-      if (!ready_.empty() || started_ == count_) break;
+      if (races::kAreFound || !ready_.empty() || started_ == count_) break;
     }
   } catch (...) {
     error_ = std::current_exception();
   }
+  races::release(&g_end);
   Fiber& mine = *current_;
-  if (error_ == nullptr) free_.push_back(&mine);
+  if (error_ == nullptr && !races::kAreFound) free_.push_back(&mine);
   Fiber& next = error_ != nullptr ? main_ : next_fiber();
+  mine.leaves_for_good();
   current_ = &next;
   mine.switch_to(next);
   std::abort();
@@ -186,14 +249,18 @@ void Block::begin_next() {
 /// not yet started, or `run_block`'s when all threads wait or have returned.
 Fiber& Block::next_fiber() {
   if (!ready_.empty()) {
-    Thread& thread = threads_[ready_.front()];
-    running_ = ready_.front();
-    ready_.pop_front();
+    running_ = ready_.pop();
+    Thread& thread = threads_[running_];
     thread.state = State::kRunning;
     threadIdx = thread.index;
     return *thread.fiber;
   }
   if (started_ == count_) return main_;
+  if constexpr (races::kAreFound) {
+    Fiber& fiber = *fiber_sets_[blocks_ % 2][started_];
+    fiber.start();
+    return fiber;
+  }
   if (free_.empty()) {
     fibers_.push_back(std::make_unique<Fiber>(&Block::fiber_entry));
     return *fibers_.back();
@@ -214,7 +281,7 @@ void Block::suspend() {
 
 void Block::wake(unsigned thread) {
   threads_[thread].state = State::kReady;
-  ready_.push_back(thread);
+  ready_.push(thread);
 }
 
 void Block::returned() {
@@ -238,7 +305,10 @@ Arrivals Block::barrier(bool yes, const Site& site) {
                                   place(), who_waits()));
   }
   yes_ += yes;
+  const void* const order = &g_order.barriers[barriers_ % 2];
+  races::release(order);
   if (!finish_barrier()) suspend();
+  races::acquire(order);
   return {result_, result_ != 0};
 }
 
@@ -250,6 +320,7 @@ bool Block::finish_barrier() {
     i == running_ ? void(threads_[i].state = State::kRunning) : wake(i);
   }
   at_barrier_ = 0;
+  ++barriers_;
   result_ = std::exchange(yes_, 0);
   return true;
 }
@@ -270,7 +341,13 @@ uint64_t Block::exchange(Operation operation, uint32_t mask, uint64_t value, int
   me.value = value;
   me.source = source;
   me.site = site;
+  // Meetings of other lanes with the same first one are taken for the same: that hides races at
+  // most.
+  const unsigned leader = running_ - mine + static_cast<unsigned>(std::countr_zero(mask));
+  const void* const order = &g_order.meetings[leader][threads_[leader].meetings % 2];
+  races::release(order);
   if (!finish_exchange(running_ - mine, mine)) suspend();
+  races::acquire(order);
   return me.result;
 }
 
@@ -308,6 +385,7 @@ bool Block::finish_exchange(unsigned first, unsigned lane) {
       thread.result = votes;
     }
   }
+  ++threads_[first + static_cast<unsigned>(std::countr_zero(mask))].meetings;
   for (unsigned i = 0; i < kWarp; ++i) {
     if ((mask >> i & 1) == 0 || first + i >= count_) continue;
     Thread& thread = threads_[first + i];

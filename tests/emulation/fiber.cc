@@ -10,9 +10,8 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#endif
+
+#include "tests/emulation/races.h"
 
 #if !defined(__x86_64__)
 #error "Switching stacks is written for x86-64: see cmake, which leaves this out elsewhere."
@@ -56,6 +55,18 @@ constexpr size_t kSavedRegisters = 6;
 #if defined(__SANITIZE_ADDRESS__)
 Fiber* g_left = nullptr;  ///< the fiber that switched last
 #endif
+#if defined(LOCKSTEP_THREAD_SANITIZER)
+void* g_home = nullptr;  ///< the thread that enters fibers
+
+/// A thread that what the running fiber did is not ordered before.
+void* make_thread() {
+  void* const here = races::this_thread();
+  races::become(g_home);
+  void* const made = races::make_thread();
+  races::become(here);
+  return made;
+}
+#endif
 
 }  // namespace
 
@@ -73,13 +84,22 @@ Fiber::Fiber(void (*entry)()) : entry_(entry) {
 }
 
 Fiber::~Fiber() {
-#if defined(__SANITIZE_THREAD__)
-  if (stack_ != nullptr && thread_ != nullptr) __tsan_destroy_fiber(thread_);
+#if defined(LOCKSTEP_THREAD_SANITIZER)
+  if (stack_ != nullptr && thread_ != nullptr) races::destroy_thread(thread_);
 #endif
   if (stack_ != nullptr) munmap(stack_, kGuardBytes + kStackBytes);
 }
 
 void Fiber::start() {
+#if defined(LOCKSTEP_THREAD_SANITIZER)
+  // It takes half a millisecond to make one, so it stays unless it was left in the midst.
+  if (thread_ != nullptr && is_entered_) {
+    races::destroy_thread(thread_);
+    thread_ = nullptr;
+  }
+  if (thread_ == nullptr) thread_ = make_thread();
+  is_entered_ = false;
+#endif
   // A stack as if `entry` had been called: the null return address ends every stack walk, and the
   // alignment is that of a call.
   auto* top = reinterpret_cast<uint64_t*>(stack_ + kGuardBytes + kStackBytes);
@@ -93,10 +113,6 @@ void Fiber::start() {
   // Functions that never returned have left poisoned redzones.
   __asan_unpoison_memory_region(bottom_, bytes_);
 #endif
-#if defined(__SANITIZE_THREAD__)
-  if (thread_ != nullptr) __tsan_destroy_fiber(thread_);
-  thread_ = __tsan_create_fiber(0);
-#endif
 }
 
 void Fiber::switch_to(Fiber& next) {
@@ -104,13 +120,26 @@ void Fiber::switch_to(Fiber& next) {
   g_left = this;
   __sanitizer_start_switch_fiber(&fake_stack_, next.bottom_, next.bytes_);
 #endif
-#if defined(__SANITIZE_THREAD__)
-  if (stack_ == nullptr) thread_ = __tsan_get_current_fiber();
-  __tsan_switch_to_fiber(next.thread_, 0);
+#if defined(LOCKSTEP_THREAD_SANITIZER)
+  if (stack_ == nullptr) thread_ = races::this_thread();
+  next.is_entered_ = true;
+  races::become(next.thread_);
 #endif
   ls_switch_stacks(&top_of_stack_, next.top_of_stack_);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(fake_stack_, &g_left->bottom_, &g_left->bytes_);
+#endif
+}
+
+void Fiber::enter_from_here() {
+#if defined(LOCKSTEP_THREAD_SANITIZER)
+  g_home = races::this_thread();
+#endif
+}
+
+void Fiber::leaves_for_good() {
+#if defined(LOCKSTEP_THREAD_SANITIZER)
+  is_entered_ = false;
 #endif
 }
 

@@ -24,6 +24,12 @@ class Fiber {
   /// Switches to `next`. Returns when a fiber switches back to this one, which must be the running
   /// one.
   void switch_to(Fiber& next);
+  /// Says that the running fiber, this one, has no more to do: it switches to another one next, and
+  /// is started before it is entered again.
+  void leaves_for_good();
+  /// Says that the calling thread, on its own stack, is the one that enters fibers from now on. To
+  /// be called before fibers are made or started.
+  static void enter_from_here();
   /// Must be called first by a fiber that is entered for the first time since `start`.
   static void arrived();
 
@@ -36,8 +42,9 @@ class Fiber {
   const void* bottom_ = nullptr;
   size_t bytes_ = 0;
 #endif
-#if defined(__SANITIZE_THREAD__)
-  void* thread_ = nullptr;
+#if defined(LOCKSTEP_THREAD_SANITIZER)
+  void* thread_ = nullptr;  ///< ThreadSanitizer's
+  bool is_entered_ = false;
 #endif
 };
 

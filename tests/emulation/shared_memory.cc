@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/emulation/block.h"
+#include "tests/emulation/races.h"
 
 namespace lockstep::emulation {
 
@@ -63,23 +64,57 @@ Ranges shared_variables(const link_map& object) {
   return found;
 }
 
+const link_map* object_of(const void* code) {
+  Dl_info info{};
+  link_map* object = nullptr;
+  if (dladdr1(code, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) return nullptr;
+  return object;
+}
+
+const Ranges& known_variables(const link_map& object) {
+  static auto* const known = new std::map<const link_map*, Ranges>;  // see kernels.cc
+  auto found = known->find(&object);
+  if (found == known->end()) found = known->emplace(&object, shared_variables(object)).first;
+  return found->second;
+}
+
+/// Memory of a block that begins: the host's writes are no more compared with those of its threads
+/// than what other blocks did.
+void fill_and_forget(unsigned char* memory, size_t bytes) {
+  races::forget(memory, bytes);
+  std::memset(memory, kUnwritten, bytes);
+  races::forget(memory, bytes);
+}
+
 }  // namespace
 
 void fill_static_shared_memory(const void* code) {
-  static auto* const known = new std::map<const link_map*, Ranges>;  // see kernels.cc
-  Dl_info info{};
-  link_map* object = nullptr;
-  if (dladdr1(code, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) return;
-  auto found = known->find(object);
-  if (found == known->end()) found = known->emplace(object, shared_variables(*object)).first;
-  for (const auto& range : found->second) std::memset(range.data(), kUnwritten, range.size());
+  const link_map* const object = object_of(code);
+  if (object == nullptr) return;
+  for (const auto& range : known_variables(*object)) {
+    if (is_own_code(code)) {
+      fill_and_forget(range.data(), range.size());
+    } else {
+      std::memset(range.data(), kUnwritten, range.size());
+    }
+  }
+}
+
+bool is_own_code(const void* code) { return object_of(code) == object_of(g_dynamic); }
+
+void prepare_forgetting(const void* address, size_t bytes) {
+  Ranges all = known_variables(*object_of(g_dynamic));
+  all.emplace_back(g_dynamic, sizeof(g_dynamic));
+  all.emplace_back(static_cast<unsigned char*>(const_cast<void*>(address)), bytes);
+  const auto begin = [](const auto& range) { return range.data(); };
+  const auto end = [](const auto& range) { return range.data() + range.size(); };
+  races::set_forgettable(begin(*std::ranges::min_element(all, {}, begin)),
+                         end(*std::ranges::max_element(all, {}, end)));
 }
 
 void* dynamic_shared_memory() { return g_dynamic; }
 
-void fill_dynamic_shared_memory(size_t bytes) {
-  std::memset(g_dynamic, kUnwritten, bytes + kBehind);
-}
+void fill_dynamic_shared_memory(size_t bytes) { fill_and_forget(g_dynamic, bytes + kBehind); }
 
 bool nothing_behind_dynamic_shared_memory(size_t bytes) {
   return std::ranges::all_of(std::span(g_dynamic).subspan(bytes, kBehind),
