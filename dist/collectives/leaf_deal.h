@@ -55,8 +55,8 @@ void check_deal(const char* op, const LeafDeal& deal, int64_t leaves, int ranks)
 std::string to_string(const LeafDeal& deal);
 
 /// Returns for each sum of the ranks, in order of ranks, how often the two on top of a stack are
-/// joined after that sum is pushed, so that one is left at the end (see `sum_tree`). Requires a
-/// deal that is not empty.
+/// joined after that sum is pushed, so that one is left at the end (`joins` of OrderedReduction).
+/// Requires a deal that is not empty.
 std::vector<uint8_t> joins_over_ranks(const LeafDeal& deal);
 
 }  // namespace lockstep::dist

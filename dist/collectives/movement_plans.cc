@@ -140,7 +140,7 @@ void plan_all_to_all(ScheduleBuilder& builder, const Operation& operation) {
                {Memory::kInput, to[own], to[own + 1] - to[own]});
 }
 
-void plan_barrier(ScheduleBuilder& builder) {
+void plan_barrier(ScheduleBuilder& builder, const Operation&) {
   const uint64_t others = static_cast<uint64_t>(builder.size() - 1);
   builder.reserve(2 * others, 0, 0);
   for (int i = 1; i < builder.size(); ++i) {

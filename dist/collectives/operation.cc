@@ -10,9 +10,6 @@ namespace lockstep::dist {
 
 namespace {
 
-bool is_reduction(OpKind kind) {
-  return kind == OpKind::kAllReduce || kind == OpKind::kReduceScatter || kind == OpKind::kReduce;
-}
 bool has_root(OpKind kind) {
   return kind == OpKind::kBroadcast || kind == OpKind::kReduce || kind == OpKind::kSend ||
          kind == OpKind::kReceive;
@@ -53,6 +50,10 @@ const char* name(OpKind kind) {
       return "recv";
   }
   return "unknown operation";
+}
+
+bool is_reduction(OpKind kind) {
+  return kind == OpKind::kAllReduce || kind == OpKind::kReduceScatter || kind == OpKind::kReduce;
 }
 
 Signature signature_of(const Operation& operation, uint64_t group, uint64_t sequence) {

@@ -24,6 +24,8 @@ enum class OpKind : uint8_t {
 
 /// Returns for example "all_reduce".
 const char* name(OpKind kind);
+/// Whether it combines values of ranks: all_reduce, reduce_scatter and reduce.
+bool is_reduction(OpKind kind);
 
 /// One rank's part of an operation of a group. Its arguments are validated and contiguous.
 struct Operation {

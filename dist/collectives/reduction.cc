@@ -1,6 +1,5 @@
 #include "dist/collectives/reduction.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstring>
@@ -311,38 +310,6 @@ void reduce(DType dtype, const Reduction& reduction, std::span<const void* const
   const Loop loop = loop_of(dtype, reduction.op);
   LS_ASSERT(loop != nullptr && !sources.empty());
   loop(sources, out, count, reduction.factor);
-}
-
-void sum_tree(DType dtype, std::span<const void* const> sources, std::span<const uint8_t> joins,
-              void* out, int64_t count) {
-  const Loop add = loop_of(dtype, ReduceOp::kSum);
-  LS_ASSERT(add != nullptr && !sources.empty() && sources.size() == joins.size());
-  if (sources.size() == 1) return add(sources, out, count, 1);
-  // Works on pieces of 2 KiB, so that partial sums stay in the cache. The partial sum at some
-  // height of the stack is stored in room[height], unless it is a source.
-  constexpr size_t kPiece = 2048;
-  constexpr size_t kMostHeight = 64;
-  alignas(64) std::byte room[kMostHeight][kPiece];
-  const size_t element = size_of(dtype);
-  const size_t bytes = static_cast<size_t>(count) * element;
-  for (size_t at = 0; at < bytes; at += kPiece) {
-    const auto here = static_cast<int64_t>(std::min(kPiece, bytes - at) / element);
-    const void* stack[kMostHeight];
-    size_t height = 0;
-    for (size_t i = 0; i < sources.size(); ++i) {
-      LS_ASSERT(height < kMostHeight);
-      stack[height++] = static_cast<const std::byte*>(sources[i]) + at;
-      for (int join = 0; join < joins[i]; ++join) {
-        LS_ASSERT(height >= 2);
-        --height;
-        const bool last = i + 1 == sources.size() && height == 1;
-        void* const sum = last ? static_cast<std::byte*>(out) + at : room[height - 1];
-        add({stack + height - 1, 2}, sum, here, 1);
-        stack[height - 1] = sum;
-      }
-    }
-    LS_ASSERT(height == 1);
-  }
 }
 
 }  // namespace lockstep::dist

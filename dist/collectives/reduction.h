@@ -16,7 +16,7 @@ struct Reduction {
   /// kPremultipliedSum only: factor of every value before it is added.
   double factor = 1;
   /// kSum only: number of leaves of the tree (dist/collectives/leaf_tree.h) in whose order values
-  /// are added; 0: in the order of ranks.
+  /// are added; 0: in that of ranks and hosts (dist/collectives/sum_order.h).
   int32_t leaves = 0;
 
   friend bool operator==(const Reduction&, const Reduction&) = default;
@@ -42,11 +42,5 @@ void check_reduction(const char* op, DType dtype, const Reduction& reduction);
 /// source.
 void reduce(DType dtype, const Reduction& reduction, std::span<const void* const> sources,
             void* out, int64_t count);
-
-/// Adds the sources in the order of a tree: source i is pushed on a stack, and then the two on top
-/// are added `joins[i]` times, the lower one on the left; one must be left at the end. The stack
-/// holds at most 64. `out` may be one of the sources; else memory must not overlap.
-void sum_tree(DType dtype, std::span<const void* const> sources, std::span<const uint8_t> joins,
-              void* out, int64_t count);
 
 }  // namespace lockstep::dist

@@ -32,8 +32,8 @@ void order_after_sums(ScheduleBuilder& builder, StepId first, StepId later) {
   }
 }
 
-/// Receives the ranks' segments of one part and reduces them in the order of ranks, or of the tree.
-/// Scratch memory holds a window of segments from each rank; a slot is reused when its segment is
+/// Receives the ranks' segments of one part and reduces them in the order of the layout. Scratch
+/// memory holds a window of segments from each rank; a slot is reused when its segment is
 /// reduced.
 class PartReduction {
  public:
@@ -61,13 +61,11 @@ class PartReduction {
         if (i == 1 && sum == 0) first = receive;
       }
     }
-    for (int rank = 0; rank < builder_.size(); ++rank) {
-      for (int sum = 0; sum < builder_.sums(rank); ++sum) {
-        builder_.add_source(
-            rank == builder_.rank()
-                ? own(sum, segment)
-                : place(places[static_cast<size_t>(rank)] + static_cast<uint64_t>(sum), bytes));
-      }
+    for (const SumOrder::Term& term : builder_.order().terms) {
+      const uint64_t received = places[static_cast<size_t>(term.rank)];
+      builder_.add_source(term.rank == builder_.rank()
+                              ? own(term.sum, segment)
+                              : place(received + static_cast<uint64_t>(term.sum), bytes));
     }
     const StepId reduce =
         builder_.reduce({Memory::kOutput, output_ + segments_.offset(segment), bytes});

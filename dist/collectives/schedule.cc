@@ -1,8 +1,78 @@
 #include "dist/collectives/schedule.h"
 
+#include <algorithm>
+
+#include "dist/collectives/host_choice.h"
 #include "dist/collectives/schedule_builder.h"
 
 namespace lockstep::dist {
+
+namespace {
+
+using Planner = void (*)(ScheduleBuilder& builder, const Operation& operation);
+
+bool is_small(const Operation& operation, const Cut& cut) {
+  const uint64_t growth = partial_growth(operation.dtype, operation.reduction.op);
+  return bytes_of(operation) <= std::min<uint64_t>(cut.small_bytes, cut.segment_bytes / growth);
+}
+
+/// Whether a small tensor takes fewer messages by way of one rank of each host.
+bool saves_messages(const Operation& operation, const HostLayout& layout, const Cut& cut) {
+  return layout.has_levels() || (layout.hosts() > cut.most_exchanging && operation.deal.is_empty());
+}
+
+/// Returns the plan over hosts if it is better, else null.
+Planner planner_over_hosts(const Operation& operation, const HostLayout& layout, const Cut& cut) {
+  if (layout.hosts() == 1) return nullptr;
+  if (operation.kind == OpKind::kBarrier) {
+    return saves_messages(operation, layout, cut) ? &plan_barrier_over_hosts : nullptr;
+  }
+  if (bytes_of(operation) == 0) return nullptr;
+  switch (operation.kind) {
+    case OpKind::kAllReduce:
+      if (is_small(operation, cut)) {
+        return saves_messages(operation, layout, cut) ? &plan_small_all_reduce_over_hosts : nullptr;
+      }
+      return saves_between_hosts(operation, layout) ? &plan_all_reduce_over_hosts : nullptr;
+    case OpKind::kReduceScatter:
+      return saves_between_hosts(operation, layout) ? &plan_reduce_scatter_over_hosts : nullptr;
+    case OpKind::kAllGather:
+      return saves_between_hosts(operation, layout) ? &plan_all_gather_over_hosts : nullptr;
+    case OpKind::kBroadcast: {
+      const bool is_large = layout.has_levels() && !is_small(operation, cut);
+      return is_large ? &plan_broadcast_over_hosts : nullptr;
+    }
+    default:
+      return nullptr;
+  }
+}
+
+/// The plan in which ranks exchange everything with each other.
+Planner direct_planner(OpKind kind) {
+  switch (kind) {
+    case OpKind::kAllReduce:
+      return &plan_all_reduce;
+    case OpKind::kReduceScatter:
+      return &plan_reduce_scatter;
+    case OpKind::kAllGather:
+      return &plan_all_gather;
+    case OpKind::kBroadcast:
+      return &plan_broadcast;
+    case OpKind::kReduce:
+      return &plan_reduce;
+    case OpKind::kAllToAll:
+      return &plan_all_to_all;
+    case OpKind::kBarrier:
+      return &plan_barrier;
+    case OpKind::kSend:
+      return &plan_send;
+    case OpKind::kReceive:
+      break;
+  }
+  return &plan_receive;
+}
+
+}  // namespace
 
 uint64_t bytes_sent(const Schedule& schedule) {
   uint64_t bytes = 0;
@@ -12,38 +82,16 @@ uint64_t bytes_sent(const Schedule& schedule) {
   return bytes;
 }
 
-Schedule plan(const Operation& operation, int rank, int size, const Cut& cut) {
-  ScheduleBuilder builder(operation, rank, size, cut);
-  switch (operation.kind) {
-    case OpKind::kAllReduce:
-      plan_all_reduce(builder, operation);
-      break;
-    case OpKind::kReduceScatter:
-      plan_reduce_scatter(builder, operation);
-      break;
-    case OpKind::kAllGather:
-      plan_all_gather(builder, operation);
-      break;
-    case OpKind::kBroadcast:
-      plan_broadcast(builder, operation);
-      break;
-    case OpKind::kReduce:
-      plan_reduce(builder, operation);
-      break;
-    case OpKind::kAllToAll:
-      plan_all_to_all(builder, operation);
-      break;
-    case OpKind::kBarrier:
-      plan_barrier(builder);
-      break;
-    case OpKind::kSend:
-      plan_send(builder, operation);
-      break;
-    case OpKind::kReceive:
-      plan_receive(builder, operation);
-      break;
-  }
+Schedule plan(const Operation& operation, int rank, const HostLayout& layout, const Cut& cut) {
+  ScheduleBuilder builder(operation, rank, layout, cut);
+  const Planner over_hosts = planner_over_hosts(operation, layout, cut);
+  const Planner planner = over_hosts != nullptr ? over_hosts : direct_planner(operation.kind);
+  planner(builder, operation);
   return builder.finish();
+}
+
+Schedule plan(const Operation& operation, int rank, int size, const Cut& cut) {
+  return plan(operation, rank, HostLayout::one_host(size), cut);
 }
 
 }  // namespace lockstep::dist

@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "dist/collectives/host_layout.h"
 #include "dist/collectives/operation.h"
+#include "dist/collectives/tree_reduction.h"
 
 namespace lockstep::dist {
 
@@ -24,6 +26,7 @@ struct Step {
   /// Send and receive: the messages of one lane between two ranks are sent and received in the
   /// order of their steps on both sides.
   uint8_t lane = 0;
+  uint16_t reduction = 0;     ///< reduce: index in Schedule::reductions
   int peer = 0;               ///< rank within the group
   Slice slice;                ///< memory that is sent, received into, or written as the result
   uint32_t first_source = 0;  ///< reduce and copy: index in Schedule::sources
@@ -42,11 +45,8 @@ struct Schedule {
   std::vector<Step> steps;
   std::vector<Slice> sources;
   std::vector<uint32_t> next;
+  std::vector<OrderedReduction> reductions;
   uint64_t scratch_bytes = 0;
-  DType dtype = DType::kU8;
-  Reduction reduction;
-  /// `joins` of `sum_tree` for reductions in the order of a tree; else empty.
-  std::vector<uint8_t> joins;
 };
 
 /// Returns the number of bytes that the rank sends to others.
@@ -60,11 +60,15 @@ struct Cut {
   /// Tensors of up to this size use the algorithm with the fewest messages: latency outweighs the
   /// additional bytes.
   size_t small_bytes = 8 * 1024;
+  /// Of up to this number of hosts each sends a small tensor to every other; more hosts use a tree.
+  /// A message costs a rank some 10 us, a round of the tree the latency in addition.
+  int most_exchanging = 32;
 };
 
-/// Returns the plan of rank `rank` among `size`. Every element of a reduction is reduced in the
-/// order of ranks (see `reduce`), for any size, cut and timing, so that results are bitwise equal
-/// on all ranks and in every run.
+/// Returns the plan of rank `rank` among those of `layout`. Every element of a reduction is reduced
+/// in the order of the layout (dist/collectives/sum_order.h), with 16 bits rounded once, at the
+/// end, for any size, cut and timing, so that results are bitwise equal on all ranks and in every
+/// run.
 ///
 /// - all_reduce: each rank owns a part of the elements (equal parts, at multiples of 64 bytes). It
 ///   receives that part from all others, reduces segment by segment and sends each result to all:
@@ -75,6 +79,24 @@ struct Cut {
 /// - broadcast: the root sends one part to each rank, which passes it on to the others; small
 ///   tensors are sent to all directly.
 /// - all_to_all, send and receive: direct messages. barrier: an empty message to and from all.
+///
+/// Where a group has several hosts, and several ranks on one of them, bytes go from host to host
+/// once, and through the memory of hosts to their other ranks. Of each part one rank of each host
+/// is the agent (HostLayout::agent), so that all ranks share the work between hosts:
+///
+/// - all_reduce and reduce_scatter: agents add up their host's values and send the partial sums to
+///   the part's owner. Partial sums of 16 bits are f32 on their way. A host sends (h - 1) / h of
+///   the bytes of partial sums (over leaves, of each subtree) where each of h hosts has as many
+///   ranks; directly its ranks would send as much each.
+/// - all_gather, and the results of all_reduce: owners send to the agents, which pass them on.
+/// - broadcast: the root sends one part to each rank of other hosts, which passes it on to its
+///   host's ranks and the agents of the others; and everything to its own host's ranks.
+/// - Small all_reduce, and barrier: one rank of each host reduces for it, and exchanges partial
+///   sums with those of the other hosts, among many hosts along a tree.
+/// - Where this saves no bytes between hosts (16 bits, or uneven hosts), plans are as for one host.
+Schedule plan(const Operation& operation, int rank, const HostLayout& layout, const Cut& cut);
+
+/// The same for `size` ranks of one host.
 Schedule plan(const Operation& operation, int rank, int size, const Cut& cut);
 
 }  // namespace lockstep::dist

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "core/base/check.h"
-#include "dist/collectives/leaf_tree.h"
 
 namespace lockstep::dist {
 
@@ -36,19 +35,23 @@ uint64_t Parts::offset(int part) const {
 }
 uint64_t Parts::size(int part) const { return std::min(each_, bytes_ - offset(part)); }
 
-ScheduleBuilder::ScheduleBuilder(const Operation& operation, int rank, int size, const Cut& cut)
-    : rank_(rank), size_(size), cut_(cut), input_stride_(operation.input_stride), all_sums_(size) {
-  schedule_.dtype = operation.dtype;
-  schedule_.reduction = operation.reduction;
+ScheduleBuilder::ScheduleBuilder(const Operation& operation, int rank, const HostLayout& layout,
+                                 const Cut& cut)
+    : rank_(rank),
+      layout_(layout),
+      cut_(cut),
+      input_stride_(operation.input_stride),
+      all_sums_(layout.ranks()) {
   const LeafDeal& deal = operation.deal;
   LS_ASSERT(deal.leaves() == operation.reduction.leaves);
+  if (!is_reduction(operation.kind) && operation.kind != OpKind::kBarrier) return;
+  order_ = sum_order(layout, deal);
+  schedule_.reductions.push_back(
+      {operation.dtype, operation.dtype, operation.reduction, order_.joins});
   if (deal.is_empty()) return;
-  LS_ASSERT(deal.ranks() == size);
-  schedule_.joins = joins_over_ranks(deal);
-  all_sums_ = static_cast<int>(schedule_.joins.size());
-  for (int each = 0; each < size; ++each) {
-    sums_.push_back(static_cast<int>(subtrees(deal.of(each)).size()));
-  }
+  all_sums_ = static_cast<int>(order_.terms.size());
+  sums_.resize(static_cast<size_t>(layout.ranks()));
+  for (const SumOrder::Term& term : order_.terms) ++sums_[static_cast<size_t>(term.rank)];
 }
 
 void ScheduleBuilder::reserve(uint64_t steps, uint64_t sources, uint64_t orders) {
@@ -78,10 +81,16 @@ ScheduleBuilder::StepId ScheduleBuilder::receive(int peer, int lane, const Slice
 
 void ScheduleBuilder::add_source(const Slice& slice) { schedule_.sources.push_back(slice); }
 
-ScheduleBuilder::StepId ScheduleBuilder::reduce(const Slice& result) {
+uint16_t ScheduleBuilder::add_reduction(OrderedReduction reduction) {
+  schedule_.reductions.push_back(std::move(reduction));
+  return static_cast<uint16_t>(schedule_.reductions.size() - 1);
+}
+
+ScheduleBuilder::StepId ScheduleBuilder::reduce(const Slice& result, uint16_t reduction) {
   const uint32_t first = unclaimed_source_;
   unclaimed_source_ = static_cast<uint32_t>(schedule_.sources.size());
   return add({.kind = Step::Kind::kReduce,
+              .reduction = reduction,
               .slice = result,
               .first_source = first,
               .source_count = unclaimed_source_ - first});

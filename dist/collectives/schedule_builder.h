@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dist/collectives/schedule.h"
+#include "dist/collectives/sum_order.h"
 
 namespace lockstep::dist {
 
@@ -50,12 +51,14 @@ class ScheduleBuilder {
   /// Identifies a step, for `order`.
   using StepId = uint32_t;
 
-  ScheduleBuilder(const Operation& operation, int rank, int size, const Cut& cut);
+  ScheduleBuilder(const Operation& operation, int rank, const HostLayout& layout, const Cut& cut);
 
   int rank() const { return rank_; }
-  int size() const { return size_; }
+  int size() const { return layout_.ranks(); }
+  const HostLayout& layout() const { return layout_; }
   const Cut& cut() const { return cut_; }
-  DType dtype() const { return schedule_.dtype; }
+  /// Order of a reduction.
+  const SumOrder& order() const { return order_; }
   Segments segments(uint64_t bytes) const { return {bytes, cut_.segment_bytes}; }
   /// Number of sums that a rank contributes to a reduction: one, or those of its subtrees.
   int sums(int rank) const { return sums_.empty() ? 1 : sums_[static_cast<size_t>(rank)]; }
@@ -65,14 +68,16 @@ class ScheduleBuilder {
   uint64_t input_stride() const { return input_stride_; }
   /// The `i`th rank after this one, 1 <= i < size. Sending in this order, ranks send to different
   /// ones at the same time.
-  int after(int i) const { return (rank_ + i) % size_; }
+  int after(int i) const { return (rank_ + i) % size(); }
 
   /// Reserves room for additional steps, sources and orders.
   void reserve(uint64_t steps, uint64_t sources, uint64_t orders);
   StepId send(int peer, int lane, const Slice& slice);
   StepId receive(int peer, int lane, const Slice& slice);
+  /// Describes a reduction other than that of all terms, which is number 0. Returns its number.
+  uint16_t add_reduction(OrderedReduction reduction);
   /// Reduces the sources added by `add_source` since the last reduction or copy.
-  StepId reduce(const Slice& result);
+  StepId reduce(const Slice& result, uint16_t reduction = 0);
   void add_source(const Slice& slice);
   /// Copies in pieces short enough for the thread to serve its messages in between.
   void copy(const Slice& to, const Slice& from);
@@ -91,8 +96,9 @@ class ScheduleBuilder {
   std::vector<std::pair<StepId, StepId>> orders_;
   uint32_t unclaimed_source_ = 0;
   int rank_;
-  int size_;
+  const HostLayout& layout_;
   Cut cut_;
+  SumOrder order_;
   uint64_t input_stride_;
   std::vector<int> sums_;  ///< by rank; empty if each rank has one
   int all_sums_;
@@ -107,8 +113,18 @@ void plan_reduce(ScheduleBuilder& builder, const Operation& operation);
 void plan_all_gather(ScheduleBuilder& builder, const Operation& operation);
 void plan_broadcast(ScheduleBuilder& builder, const Operation& operation);
 void plan_all_to_all(ScheduleBuilder& builder, const Operation& operation);
-void plan_barrier(ScheduleBuilder& builder);
+void plan_barrier(ScheduleBuilder& builder, const Operation& operation);
 void plan_send(ScheduleBuilder& builder, const Operation& operation);
 void plan_receive(ScheduleBuilder& builder, const Operation& operation);
+
+// Those for layouts of several hosts, of tensors that are not empty.
+
+void plan_all_reduce_over_hosts(ScheduleBuilder& builder, const Operation& operation);
+void plan_reduce_scatter_over_hosts(ScheduleBuilder& builder, const Operation& operation);
+void plan_all_gather_over_hosts(ScheduleBuilder& builder, const Operation& operation);
+void plan_broadcast_over_hosts(ScheduleBuilder& builder, const Operation& operation);
+
+void plan_small_all_reduce_over_hosts(ScheduleBuilder& builder, const Operation& operation);
+void plan_barrier_over_hosts(ScheduleBuilder& builder, const Operation& operation);
 
 }  // namespace lockstep::dist

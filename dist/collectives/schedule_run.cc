@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "dist/collectives/reduction.h"
 
 namespace lockstep::dist {
 
@@ -191,12 +190,9 @@ void ScheduleRun::compute(const Step& step) {
   for (uint32_t i = 0; i < step.source_count; ++i) {
     sources_.push_back(address(schedule_->sources[step.first_source + i]));
   }
-  const auto count = static_cast<int64_t>(step.slice.bytes / size_of(schedule_->dtype));
-  if (schedule_->joins.empty()) {
-    reduce(schedule_->dtype, schedule_->reduction, sources_, result, count);
-  } else {
-    sum_tree(schedule_->dtype, sources_, schedule_->joins, result, count);
-  }
+  const OrderedReduction& how = schedule_->reductions[step.reduction];
+  const auto count = static_cast<int64_t>(step.slice.bytes / size_of(how.to));
+  reduce_in_order(how, sources_, result, count);
 }
 
 bool ScheduleRun::compute_some() {

@@ -10,10 +10,6 @@
 namespace lockstep::dist {
 namespace {
 
-bool is_reduction(OpKind kind) {
-  return kind == OpKind::kAllReduce || kind == OpKind::kReduceScatter || kind == OpKind::kReduce;
-}
-
 /// Returns the tensor with the given address and number of elements.
 const Tensor& find(std::span<const Tensor> tensors, const void* data, int64_t count) {
   const auto found = std::ranges::find_if(tensors, [&](const Tensor& tensor) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -65,24 +66,55 @@ C naive_next(ReduceOp op, C a, C b) {
   return b > a ? b : a;
 }
 
+/// Element `i` of the sources, reduced one after the other.
+template <class T>
+Computed<T> naive_element(const Reduction& reduction, std::span<const void* const> sources,
+                          size_t i) {
+  using C = Computed<T>;
+  C value{};
+  for (size_t k = 0; k < sources.size(); ++k) {
+    T element;
+    std::memcpy(&element, static_cast<const std::byte*>(sources[k]) + i * sizeof(T), sizeof(T));
+    C next = static_cast<C>(element);
+    if constexpr (!std::is_integral_v<C>) {
+      if (reduction.op == ReduceOp::kPremultipliedSum) next *= static_cast<C>(reduction.factor);
+    }
+    value = k == 0 ? next : naive_next(reduction.op, value, next);
+  }
+  return value;
+}
+
+/// Combines `values` by a tree that is divided at the largest power of two.
+template <class C>
+C naive_tree(ReduceOp op, std::span<const C> values) {
+  if (values.size() == 1) return values[0];
+  const size_t left = std::bit_floor(values.size() - 1);
+  return naive_next(op, naive_tree(op, values.first(left)), naive_tree(op, values.subspan(left)));
+}
+
+/// Reference for reductions over the ranks of several hosts: `sources`, by host, are the ranks'.
+inline Bytes naive_reduction_over_hosts(DType dtype, const Reduction& reduction,
+                                        std::span<const std::vector<const void*>> sources,
+                                        int64_t count) {
+  return with_element_type(dtype, [&]<class T>() {
+    Bytes result(static_cast<size_t>(count) * sizeof(T));
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+      std::vector<Computed<T>> hosts;
+      for (const auto& each : sources) hosts.push_back(naive_element<T>(reduction, each, i));
+      const T element = static_cast<T>(naive_tree<Computed<T>>(reduction.op, hosts));
+      std::memcpy(result.data() + i * sizeof(T), &element, sizeof(T));
+    }
+    return result;
+  });
+}
+
 /// Reference for `reduce`, element by element.
 inline Bytes naive_reduction(DType dtype, const Reduction& reduction,
                              std::span<const void* const> sources, int64_t count) {
   return with_element_type(dtype, [&]<class T>() {
-    using C = Computed<T>;
     Bytes result(static_cast<size_t>(count) * sizeof(T));
     for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-      C value{};
-      for (size_t k = 0; k < sources.size(); ++k) {
-        T element;
-        std::memcpy(&element, static_cast<const std::byte*>(sources[k]) + i * sizeof(T), sizeof(T));
-        C next = static_cast<C>(element);
-        if constexpr (!std::is_integral_v<C>) {
-          if (reduction.op == ReduceOp::kPremultipliedSum) next *= static_cast<C>(reduction.factor);
-        }
-        value = k == 0 ? next : naive_next(reduction.op, value, next);
-      }
-      const T element = static_cast<T>(value);
+      const T element = static_cast<T>(naive_element<T>(reduction, sources, i));
       std::memcpy(result.data() + i * sizeof(T), &element, sizeof(T));
     }
     return result;

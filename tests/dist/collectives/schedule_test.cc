@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dist/collectives/leaf_deal.h"
+#include "dist/collectives/sum_order.h"
 #include "tests/dist/group/random_operation.h"
 
 namespace lockstep::dist {
@@ -147,13 +148,18 @@ RC_GTEST_PROP(ScheduleTest, SlicesLieInTheirMemoryAndMessagesKeepToTheCut, ()) {
           : slice.memory == Memory::kOutput ? output_bytes(operation, collective.size)
                                             : schedule.scratch_bytes;
       RC_ASSERT(slice.offset + slice.bytes <= limit);
-      RC_ASSERT(slice.bytes % size_of(schedule.dtype) == 0u);
+      RC_ASSERT(slice.bytes % size_of(operation.dtype) == 0u);
     };
     for (const Step& step : schedule.steps) {
       check(step.slice);
       for (const Slice& source : sources_of(schedule, step)) {
         check(source);
-        RC_ASSERT(source.bytes == step.slice.bytes);
+        if (step.kind == Step::Kind::kCopy) {
+          RC_ASSERT(source.bytes == step.slice.bytes);
+          continue;
+        }
+        const OrderedReduction& how = schedule.reductions[step.reduction];
+        RC_ASSERT(source.bytes / size_of(how.from) == step.slice.bytes / size_of(how.to));
       }
       if (is_message(step)) {
         RC_ASSERT(step.peer != rank);
@@ -211,10 +217,15 @@ RC_GTEST_PROP(ScheduleTest, ScratchMemoryIsAWindowOfSegmentsFromEachRank, ()) {
   const Collective collective = *random_collective();
   for (int rank = 0; rank < collective.size; ++rank) {
     const Schedule schedule = collective.plan(rank);
-    // One sum from each other rank, or, over leaves, as many subtrees as the other ranks have.
+    // One sum from each other rank, or, over leaves, as many subtrees as the other ranks have; and,
+    // where hosts exchange partial sums, those.
     size_t others = static_cast<size_t>(collective.size - 1);
-    if (const LeafDeal deal = collective.operation(rank).deal; !deal.is_empty()) {
-      others = schedule.joins.size() - subtrees(deal.of(rank)).size();
+    const LeafDeal deal = collective.operation(rank).deal;
+    if (!deal.is_empty()) {
+      others = schedule.reductions[0].joins.size() - subtrees(deal.of(rank)).size();
+    }
+    if (schedule.reductions.size() > 1) {
+      others += sum_order(collective.layout(), deal).partials.size();
     }
     RC_ASSERT(schedule.scratch_bytes <=
               static_cast<uint64_t>(collective.cut.window) * collective.cut.segment_bytes * others);

@@ -1,5 +1,7 @@
 #include "tests/dist/group/random_operation.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -25,10 +27,17 @@ bool may_be_in_place(OpKind kind) {
 }
 
 /// Reduction of `count` elements at byte `offset` of every rank's input.
-Bytes reduction_of(const Operation& operation, const std::vector<Bytes>& inputs, uint64_t offset) {
-  std::vector<const void*> sources;
-  for (const Bytes& input : inputs) sources.push_back(input.data() + offset);
-  return naive_reduction(operation.dtype, operation.reduction, sources, operation.count);
+Bytes reduction_of(const Collective& collective, const Operation& operation,
+                   const std::vector<Bytes>& inputs, uint64_t offset) {
+  std::vector<std::vector<const void*>> sources;
+  const HostLayout layout = collective.layout();
+  for (int host = 0; host < layout.hosts(); ++host) {
+    sources.emplace_back();
+    for (const int rank : layout.ranks_of(host)) {
+      sources.back().push_back(inputs[static_cast<size_t>(rank)].data() + offset);
+    }
+  }
+  return naive_reduction_over_hosts(operation.dtype, operation.reduction, sources, operation.count);
 }
 
 /// Sum of the leaves of tree node `node` (a power of two, of which the last may be missing),
@@ -123,13 +132,13 @@ std::vector<Bytes> expected_outputs(const Collective& collective, const std::vec
                      ? tree_sum(collective, inputs,
                                 {0, static_cast<int64_t>(std::bit_ceil(
                                         static_cast<uint64_t>(operation.reduction.leaves)))})
-                     : reduction_of(operation, inputs, 0);
+                     : reduction_of(collective, operation, inputs, 0);
         break;
       case OpKind::kReduceScatter:
-        output = reduction_of(operation, inputs, own_part(operation, rank));
+        output = reduction_of(collective, operation, inputs, own_part(operation, rank));
         break;
       case OpKind::kReduce:
-        if (rank == operation.root) output = reduction_of(operation, inputs, 0);
+        if (rank == operation.root) output = reduction_of(collective, operation, inputs, 0);
         break;
       case OpKind::kAllGather:
         output.clear();
@@ -182,7 +191,13 @@ rc::Gen<Collective> random_collective() {
         Collective result = collective(kind, size, count, dtype);
         result.cut = {.segment_bytes = *rc::gen::element<size_t>(256, 640, 1024),
                       .window = *rc::gen::inRange(1, 5),
-                      .small_bytes = *rc::gen::element<size_t>(0, 64, 1024)};
+                      .small_bytes = *rc::gen::element<size_t>(0, 64, 1024),
+                      .most_exchanging = *rc::gen::inRange(1, 4)};
+        if (*rc::gen::arbitrary<bool>()) {
+          result.hosts = *rc::gen::container<std::vector<int>>(
+              static_cast<size_t>(size), rc::gen::inRange(0, *rc::gen::inRange(1, 7)));
+          if (*rc::gen::arbitrary<bool>()) std::ranges::sort(result.hosts);
+        }
         result.in_place = may_be_in_place(kind) && *rc::gen::arbitrary<bool>();
 
         const Reduction reduction =
@@ -228,7 +243,8 @@ rc::Gen<Collective> random_collective() {
 std::ostream& operator<<(std::ostream& stream, const Collective& collective) {
   const Operation operation = collective.operation(0);
   return stream << to_string(signature_of(operation, 0, 0)) << ", " << collective.size
-                << " ranks, leaves " << to_string(operation.deal) << ", segments of "
+                << " ranks on hosts " << fmt::format("{}", fmt::join(collective.hosts, " "))
+                << ", leaves " << to_string(operation.deal) << ", segments of "
                 << collective.cut.segment_bytes << ", window " << collective.cut.window
                 << ", small up to " << collective.cut.small_bytes
                 << (collective.in_place ? ", in place" : "");

@@ -13,12 +13,16 @@ namespace lockstep::dist {
 /// One collective operation, from the point of view of all ranks of a group of `size`.
 struct Collective {
   int size = 1;
+  std::vector<int> hosts;  ///< by rank; empty: all on one
   Cut cut;
   bool in_place = false;
   std::vector<Operation> operations;  ///< by rank; memory addresses are not set
 
   Operation operation(int rank) const { return operations[static_cast<size_t>(rank)]; }
-  Schedule plan(int rank) const { return dist::plan(operation(rank), rank, size, cut); }
+  HostLayout layout() const {
+    return hosts.empty() ? HostLayout::one_host(size) : HostLayout(hosts);
+  }
+  Schedule plan(int rank) const { return dist::plan(operation(rank), rank, layout(), cut); }
 };
 
 /// Bytes of an operation's input on a rank, and of its output; 0 where there is none.
@@ -33,7 +37,7 @@ std::vector<Bytes> expected_outputs(const Collective& collective, const std::vec
 
 /// The default operation of a kind: root 0, sum, equal parts. kSend is from rank 0 to 1 of two.
 Collective collective(OpKind kind, int size, int64_t count, DType dtype = DType::kF32);
-/// Random kind, 1 to 8 ranks, counts from 0, small segments.
+/// Random kind, 1 to 8 ranks, on one host or several, counts from 0, small segments.
 rc::Gen<Collective> random_collective();
 
 std::ostream& operator<<(std::ostream& stream, const Collective& collective);
