@@ -52,7 +52,7 @@ bool may_choose_sizes(const std::vector<NamedTensor>& parameters, const ProcessG
   const bool on_one_device = std::ranges::all_of(
       parameters, [&](const NamedTensor& each) { return each.tensor.device() == device; });
   // No bit may depend on the choice.
-  const bool in_any_size = options.tree_leaves > 0 || group->adds_in_rank_order();
+  const bool in_any_size = options.tree_leaves > 0 || group->adds_in_one_order();
   return on_one_device && device.type != DeviceType::kMeta && in_any_size;
 }
 

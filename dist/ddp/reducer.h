@@ -44,7 +44,7 @@ struct ReducerOptions {
   LeafRange leaves{0, 1};
   /// If not 0, the number of leaves of a step over all ranks. They are added in the order of their
   /// tree (dist/collectives/leaf_tree.h), so that sums do not depend on the number of ranks. If 0,
-  /// the ranks' sums are added in the order of ranks. `leaves` must be this rank's of the even deal
+  /// the ranks' sums are added in the group's order. `leaves` must be this rank's of the even deal
   /// (dist/collectives/leaf_deal.h); `deal_out` changes it.
   int64_t tree_leaves = 0;
   /// Divides the sum by the number of ranks. Not with tree_leaves.

@@ -68,6 +68,15 @@ Communicator::~Communicator() {
 
 int Communicator::rank() const { return state_->control->rank(); }
 int Communicator::size() const { return state_->control->size(); }
+
+HostLayout Communicator::layout_of(std::span<const int> ranks) const {
+  std::vector<int> names;
+  for (const int rank : ranks) {
+    names.push_back(state_->hosts.empty() ? 0 : state_->hosts[static_cast<size_t>(rank)]);
+  }
+  return HostLayout(names);
+}
+
 FlightRecorder& Communicator::recorder() const { return *state_->recorder; }
 uint64_t Communicator::bytes_sent() const noexcept { return state_->bytes_sent; }
 const std::string& Communicator::start_id() const { return state_->start; }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "dist/collectives/host_layout.h"
 #include "dist/collectives/operation.h"
 #include "dist/flight/flight_recorder.h"
 #include "dist/rendezvous/job_control.h"
@@ -24,8 +25,9 @@ struct GroupMembers {
   uint64_t id = 0;     ///< equal on all members and unique in the job
   uint32_t index = 0;  ///< less than kMostGroups, unique among the groups of a rank
   std::string name;
-  std::vector<int> ranks;  ///< ranks of the job, by rank of the group
-  int rank = 0;            ///< this rank within the group
+  std::vector<int> ranks;                       ///< ranks of the job, by rank of the group
+  int rank = 0;                                 ///< this rank within the group
+  HostLayout layout = HostLayout::one_host(1);  ///< hosts of `ranks`
 };
 /// Number of groups a job can make in its life: a message tag has 7 bits for the index.
 inline constexpr uint32_t kMostGroups = 128;
@@ -56,6 +58,8 @@ struct Connections {
   /// Waits until all ranks of the job have come to their ends, called before `control` leaves; may
   /// throw DistError if the job fails meanwhile. Empty if the transport's destructor does so.
   std::function<void()> meet = {};
+  /// By rank: the number of its host, alike on all ranks. Empty: all are on one.
+  std::vector<int> hosts = {};
 };
 
 /// The communication of one rank: a thread that owns the transport and runs the operations of all
@@ -94,6 +98,8 @@ class Communicator {
 
   int rank() const;
   int size() const;
+  /// Hosts of these ranks of the job.
+  HostLayout layout_of(std::span<const int> ranks) const;
 
   /// Lowest unused GroupMembers::index of this rank; the members of a new group agree on one.
   uint32_t next_group_index() const noexcept;

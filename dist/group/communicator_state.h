@@ -49,6 +49,7 @@ struct Communicator::State {
   std::string start;
   std::unique_ptr<JobControl> control;
   std::function<void()> meet;
+  std::vector<int> hosts;  ///< by rank; empty: all on one
   std::atomic<uint32_t> next_group_index{1};
   std::atomic<uint64_t> bytes_sent{0};
   std::promise<void> connected;

@@ -42,6 +42,7 @@ void Communicator::State::main(const std::function<Connections()>& connect) {
     base = std::move(connections.base);
     start = std::move(connections.start);
     meet = std::move(connections.meet);
+    hosts = std::move(connections.hosts);
     recorder.emplace(control->rank(), control->size(), FlightRecorder::kCapacity, start);
   } catch (...) {
     connected.set_exception(std::current_exception());
@@ -197,7 +198,7 @@ void Communicator::State::start_those_that_may() {
     Cut cut;
     cut.segment_bytes = transport->segment_bytes();
     cut.window = transport->window();
-    run.schedule = plan(run.operation, group.rank, static_cast<int>(group.ranks.size()), cut);
+    run.schedule = plan(run.operation, group.rank, group.layout, cut);
     run.run.start(run.schedule, {.input = run.operation.input,
                                  .output = run.operation.output,
                                  .ranks = group.ranks,

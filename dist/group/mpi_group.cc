@@ -107,7 +107,9 @@ Connections connect(const MpiOptions& mpi, milliseconds silence) {
   std::unique_ptr<StoreControl> control = join(found, options);
   // From here on every rank is connected to the store, so that a failure reaches all of them.
   transport->all_gather_bytes({}, mpi.start_limit);
-  return {std::move(transport), std::move(control), std::move(server), found.start};
+  std::vector<int> hosts = transport->hosts();
+  return {std::move(transport), std::move(control), std::move(server), found.start, {},
+          std::move(hosts)};
 }
 
 }  // namespace

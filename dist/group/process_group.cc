@@ -11,7 +11,7 @@
 namespace lockstep::dist {
 namespace {
 
-/// Far more than needed, and keeps the stack of `sum_tree` small.
+/// Far more than needed, and keeps the stack of a tree reduction small.
 constexpr int64_t kMostLeaves = 4096;
 constexpr const char* kTreeAllReduce = "tree_all_reduce";
 constexpr const char* kTreeReduceScatter = "tree_reduce_scatter";

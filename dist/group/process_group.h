@@ -48,14 +48,14 @@ class ProcessGroup {
   const std::string& name() const noexcept { return name_; }
   /// "thread", "mpi" or "nccl".
   virtual const char* backend() const noexcept = 0;
-  /// Whether reductions add in rank order, so that no bit depends on how tensors are cut into
-  /// operations. NCCL's do not; tree reductions always do.
-  virtual bool adds_in_rank_order() const noexcept { return true; }
+  /// Whether reductions add every element in one order (dist/collectives/sum_order.h), so that no
+  /// bit depends on how tensors are cut into operations. NCCL's do not; tree reductions always do.
+  virtual bool adds_in_one_order() const noexcept { return true; }
   /// Whether it communicates nothing and takes tensors on meta (dist/group/planning_group.h).
   virtual bool plans() const noexcept { return false; }
 
-  /// Replaces every rank's `tensor` by the reduction over all ranks, in rank order
-  /// (dist/collectives/reduction.h).
+  /// Replaces every rank's `tensor` by the reduction over all ranks (dist/collectives/reduction.h),
+  /// in the order of ranks, or of ranks and hosts (dist/collectives/sum_order.h).
   Work all_reduce(const Tensor& tensor, const Reduction& reduction = {},
                   const CollectiveOptions& options = {});
   /// Writes to `output` the sum over a step's leaves in the order of their tree

@@ -145,7 +145,9 @@ Connections connect(Rendezvous where, const Start& start, RankPlace* place) {
     // From here on no rank waits for another with anything but operations.
     store.barrier("connected");
     const auto meet = [store]() mutable { store.barrier("end", milliseconds::max()); };
-    return {std::move(transport), std::move(control), std::move(server), name, meet};
+    std::vector<int> hosts = transport->hosts();
+    return {std::move(transport), std::move(control), std::move(server), name, meet,
+            std::move(hosts)};
   } catch (const std::exception& error) {
     control->fail(error.what());  // in its own words, which the end of the connection lacks
     throw;

@@ -244,6 +244,7 @@ std::unique_ptr<ProcessGroup> TransportGroup::subgroup(std::vector<int> ranks, s
   members->name = std::move(name);
   members->rank = static_cast<int>(own - ranks.begin());
   for (const int each : ranks) members->ranks.push_back(members_->ranks[static_cast<size_t>(each)]);
+  members->layout = communicator_->layout_of(members->ranks);
   auto group = std::make_unique<TransportGroup>(communicator_, std::move(members), backend_);
   group->set_timeout(timeout());
   return group;
@@ -257,6 +258,7 @@ std::unique_ptr<ProcessGroup> transport_group(std::shared_ptr<Communicator> comm
   members->name = "world";
   members->rank = communicator->rank();
   members->ranks = every_rank(communicator->size());
+  members->layout = communicator->layout_of(members->ranks);
   return std::make_unique<TransportGroup>(std::move(communicator), std::move(members), backend);
 }
 

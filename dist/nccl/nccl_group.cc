@@ -52,7 +52,7 @@ class Group final : public NcclGroup {
   ~Group() override;
 
   const char* backend() const noexcept override { return "nccl"; }
-  bool adds_in_rank_order() const noexcept override { return false; }
+  bool adds_in_one_order() const noexcept override { return false; }
   std::unique_ptr<ProcessGroup> subgroup(std::vector<int> ranks, std::string name) override;
   std::optional<uint64_t> bytes_sent() const noexcept override { return std::nullopt; }
   void abort(const std::string& reason) noexcept override { job_.communicator->abort(reason); }

@@ -194,6 +194,9 @@ class MpiTransportImpl final : public MpiTransport {
     for (const std::string& text : all_gather(node_, fmt::format("{}", rank_), deadline)) {
       names.push_back(std::stoi(text));
     }
+    for (const std::string& text : all_gather(control_, fmt::format("{}", names[0]), deadline)) {
+      hosts_.push_back(std::stoi(text));
+    }
     if (options.shared_memory) {
       for (size_t i = 0; i < names.size(); ++i) {
         local_[static_cast<size_t>(names[i])] = static_cast<int>(i);
@@ -226,6 +229,7 @@ class MpiTransportImpl final : public MpiTransport {
   int size() const override { return size_; }
   int local_rank() const override { return local_rank_; }
   int local_size() const override { return local_size_; }
+  const std::vector<int>& hosts() const override { return hosts_; }
   uint64_t tag_limit() const override { return tag_limit_; }
   size_t segment_bytes() const override {
     // With its header this fits in what Open MPI sends over TCP at once (eagerly).
@@ -453,6 +457,7 @@ class MpiTransportImpl final : public MpiTransport {
   int local_rank_;
   int local_size_;
   uint64_t tag_limit_ = 0;
+  std::vector<int> hosts_;  ///< by rank: the lowest rank of its node
   std::vector<int> local_;  ///< by rank: its rank in shm_, or -1
   std::unique_ptr<ShmTransport> shm_;
   bool uses_mpi_ = false;

@@ -32,6 +32,8 @@ class MpiTransport : public Transport {
   /// Rank and number of ranks on this node.
   virtual int local_rank() const = 0;
   virtual int local_size() const = 0;
+  /// By rank: a number that names its node.
+  virtual const std::vector<int>& hosts() const = 0;
   /// Stops calling MPI: all messages between nodes fail, and the destructor does not wait for the
   /// other ranks.
   void abandon() noexcept override = 0;

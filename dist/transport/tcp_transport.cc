@@ -99,6 +99,7 @@ void TcpTransport::find_hosts(const std::vector<std::string>& hosts) {
   local_size_ = 0;
   for (size_t each = 0; each < hosts.size(); ++each) {
     const int number = numbers.emplace(hosts[each], static_cast<int>(numbers.size())).first->second;
+    hosts_.push_back(number);
     if (static_cast<int>(each) == rank_) {
       host_rank_ = number;
       local_rank_ = local_size_;

@@ -49,6 +49,8 @@ class TcpTransport final : public Transport {
   /// Number of hosts, and this host's among them, in the order of their first ranks.
   int host_count() const noexcept { return host_count_; }
   int host_rank() const noexcept { return host_rank_; }
+  /// By rank: the number of its host.
+  const std::vector<int>& hosts() const noexcept { return hosts_; }
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(channels_.size()); }
@@ -74,6 +76,7 @@ class TcpTransport final : public Transport {
   int local_size_ = 1;
   int host_count_ = 1;
   int host_rank_ = 0;
+  std::vector<int> hosts_;  ///< by rank
   std::vector<int> local_;  ///< by rank: its number in `shm_`, or -1
   std::unique_ptr<ShmTransport> shm_;
   std::vector<std::unique_ptr<TcpChannel>> channels_;  ///< by rank; null for those in `shm_`

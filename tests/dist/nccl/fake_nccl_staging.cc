@@ -24,7 +24,7 @@ class StagedGroup final : public ProcessGroup {
   }
 
   const char* backend() const noexcept override { return inner_.backend(); }
-  bool adds_in_rank_order() const noexcept override { return inner_.adds_in_rank_order(); }
+  bool adds_in_one_order() const noexcept override { return inner_.adds_in_one_order(); }
   std::unique_ptr<ProcessGroup> subgroup(std::vector<int> ranks, std::string name) override {
     auto group = inner_.subgroup(std::move(ranks), std::move(name));
     return group == nullptr ? nullptr : staged_group(std::move(group), device_);
