@@ -43,9 +43,11 @@ CollectiveCost ring_half(double bytes, const Terms& t) {
                   (t.ranks - t.hosts) * t.inside_latency};
 }
 
+/// Segments are in both links at once, one after the other.
 CollectiveCost hierarchical_half(double bytes, const Terms& t) {
-  return {.link = bytes * (t.local - 1) / t.local * t.inside + (t.local - 1) * t.inside_latency +
-                  bytes * (t.hosts - 1) / t.hosts * t.out + (t.hosts - 1) * t.between_latency};
+  return {.link = std::max(bytes * (t.local - 1) / t.local * t.inside,
+                           bytes * (t.hosts - 1) / t.hosts * t.out),
+          .latency = (t.local > 1 ? t.inside_latency : 0) + (t.hosts > 1 ? t.between_latency : 0)};
 }
 
 CollectiveCost tree(double bytes, const Terms& t) {
@@ -92,7 +94,9 @@ CollectiveCost collective_cost(OpKind kind, double bytes, const GroupShape& grou
   LS_ASSERT(kind == OpKind::kAllReduce || kind == OpKind::kAllGather ||
             kind == OpKind::kReduceScatter);
   if (group.ranks() == 1) return {};
-  const Terms terms = terms_of(group, cluster, cluster.collectives == Collectives::kDirect);
+  const bool crossing_all = cluster.collectives == Collectives::kDirect ||
+                            cluster.collectives == Collectives::kHierarchical;
+  const Terms terms = terms_of(group, cluster, crossing_all);
   CollectiveCost cost = half(bytes, terms, cluster.collectives);
   if (kind == OpKind::kAllReduce) {
     cost.link *= 2;

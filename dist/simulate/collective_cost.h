@@ -27,15 +27,18 @@ double rate_between(const Cluster& cluster, const GroupShape& group, bool crossi
 ///
 ///     direct        max(bytes (l-1)/n / wi, sharing l bytes (h-1)/h / wb), and a at the end
 ///     ring          max(bytes (n-1)/n / wi, sharing bytes (n-1)/n / wb) + (h-1) ab + (n-h) ai
-///     hierarchical  bytes (l-1)/l / wi + (l-1) ai + sharing bytes (h-1)/h / wb + (h-1) ab
+///     hierarchical  max(bytes (l-1)/l / wi, sharing bytes (h-1)/h / wb), and ai + ab at the end,
+///                   ai where l > 1 and ab where h > 1
 ///
 /// and a whole all_reduce may also be, within hosts a chain and between them two trees,
 ///
 ///     tree          max(2 bytes / wi, 2 sharing bytes / wb) + 2 (l-1) ai + 2 ceil(log2 h) ab
 ///
-/// Direct is what dist/collectives/schedule.h does. The ring is that of Patarasuk & Yuan 2009, with
-/// the latencies of NCCL's own model (src/graph/tuning.cc); the double binary tree is that of
-/// Sanders, Speck & Traeff 2009; linear costs of messages are Hockney's (1994).
+/// Hierarchical is what dist/collectives/schedule.h does: with one host, or with one rank on each,
+/// it is the same as direct. Sums of 16 bits, which travel in f32, are not distinguished. The ring
+/// is that of Patarasuk & Yuan 2009, with the latencies of NCCL's own model (src/graph/tuning.cc);
+/// the double binary tree is that of Sanders, Speck & Traeff 2009; linear costs of messages are
+/// Hockney's (1994).
 CollectiveCost collective_cost(OpKind kind, double bytes, const GroupShape& group,
                                const Cluster& cluster);
 

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <vector>
+
+#include "dist/collectives/schedule.h"
+
 namespace lockstep::dist {
 namespace {
 
@@ -126,17 +131,63 @@ TEST(CollectiveCost, IsThatOfItsFormula) {
   // Two groups share 10 GB/s between hosts: 0.2 ns a byte. Inside a byte takes 0.01 ns.
   const double direct = 2 * 1e6 * 3 / 4 * 0.2e-9;
   const double ring = 0.875e6 * 0.2e-9 + 3 * 5e-6 + 4 * 1e-6;
-  const double hierarchical = 0.5e6 * 0.01e-9 + 1e-6 + 0.75e6 * 0.2e-9 + 3 * 5e-6;
+  const double hierarchical = 0.75e6 * 0.2e-9;
   expect(Collectives::kDirect, OpKind::kAllGather, direct, 5e-6);
   expect(Collectives::kDirect, OpKind::kAllReduce, 2 * direct, 10e-6);
   expect(Collectives::kRing, OpKind::kReduceScatter, ring, 0);
   expect(Collectives::kRingOrTree, OpKind::kReduceScatter, ring, 0);
   expect(Collectives::kRing, OpKind::kAllReduce, 2 * ring, 0);
-  expect(Collectives::kHierarchical, OpKind::kAllGather, hierarchical, 0);
+  expect(Collectives::kHierarchical, OpKind::kAllGather, hierarchical, 6e-6);
   // The link inside hosts may be the slower one.
   cluster.inside.bytes_per_second = 1e6;
   expect(Collectives::kDirect, OpKind::kAllGather, 1e6 / 8 * 1e-6, 5e-6);
+  expect(Collectives::kHierarchical, OpKind::kAllGather, 1e6 / 2 * 1e-6, 6e-6);
   expect(Collectives::kRing, OpKind::kAllGather, 0.875e6 * 1e-6 + 19e-6, 0);
+}
+
+TEST(CollectiveCost, HierarchicalIsDirectWithOneHostOrOneRankOnEach) {
+  for (const OpKind kind : kKinds) {
+    for (const GroupShape& group : {GroupShape{.ranks_per_host = 8}, GroupShape{.hosts = 8}}) {
+      const auto seconds = [&](Collectives each) {
+        return collective_cost(kind, kMB, group, cluster_with(each)).seconds();
+      };
+      EXPECT_DOUBLE_EQ(seconds(Collectives::kHierarchical), seconds(Collectives::kDirect));
+    }
+  }
+}
+
+/// The most bytes that a host sends to others in the plans of its ranks.
+double bytes_between_hosts(OpKind kind, const GroupShape& group, int64_t count) {
+  std::vector<int> hosts;
+  for (int64_t rank = 0; rank < group.ranks(); ++rank) {
+    hosts.push_back(static_cast<int>(rank / group.ranks_per_host));
+  }
+  const HostLayout layout(hosts);
+  const Operation operation{.kind = kind, .dtype = DType::kF32, .count = count};
+  uint64_t bytes = 0;
+  for (const int rank : layout.ranks_of(0)) {
+    for (const Step& step : plan(operation, rank, layout, Cut()).steps) {
+      const bool leaves = step.kind == Step::Kind::kSend && layout.host_of(step.peer) != 0;
+      bytes += leaves ? step.slice.bytes : 0;
+    }
+  }
+  return static_cast<double>(bytes);
+}
+
+TEST(CollectiveCost, HierarchicalSendsBetweenHostsWhatPlansDo) {
+  Cluster cluster = cluster_with(Collectives::kHierarchical);
+  cluster.inside.bytes_per_second = std::numeric_limits<double>::infinity();
+  cluster.between.bytes_per_second = 1;
+  for (const GroupShape& group :
+       {GroupShape{.hosts = 2, .ranks_per_host = 2}, GroupShape{.hosts = 4, .ranks_per_host = 8},
+        GroupShape{.hosts = 8}}) {
+    for (const OpKind kind : kKinds) {
+      const int64_t count = int64_t{1} << 18;  // of the whole tensor
+      const int64_t given = kind == OpKind::kAllReduce ? count : count / group.ranks();
+      EXPECT_DOUBLE_EQ(collective_cost(kind, static_cast<double>(4 * count), group, cluster).link,
+                       bytes_between_hosts(kind, group, given));
+    }
+  }
 }
 
 TEST(CollectiveCost, WithinAHostHasItsLatencyAndNoTree) {
