@@ -1,6 +1,7 @@
 #include "dist/collectives/host_choice.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "dist/collectives/sum_order.h"
@@ -76,6 +77,29 @@ bool saves_between_hosts(const Operation& operation, const HostLayout& layout) {
     by_hosts.push_back(once);
   }
   return busiest(by_hosts) < busiest(directly);
+}
+
+HostWay fastest_way(const Operation& operation, const HostLayout& layout, uint64_t most_bytes) {
+  constexpr double kMessage = 10e-6, kRound = 50e-6, kByte = 8.5e-9, kByteInside = 0.25e-9;
+  const bool is_barrier = operation.kind == OpKind::kBarrier;
+  const uint64_t growth = partial_growth(operation.dtype, operation.reduction.op);
+  const uint64_t values = is_barrier ? 0 : bytes_of(operation);
+  if (values * growth > most_bytes) return HostWay::kParts;
+  double partials = 1, ranks = 1;  // of the host with the most
+  for (const Host& host : hosts_of(operation, layout)) {
+    partials = std::max(partials, host.partials / static_cast<double>(growth));
+    ranks = std::max(ranks, host.ranks);
+  }
+  const double others = layout.hosts() - 1;
+  const double bytes = partials * static_cast<double>(values * growth);
+  const double inside = 2 * (ranks - 1) * bytes * kByteInside;
+  const double parts =
+      2 * others * partials * kMessage + 2 * kRound + 2 * bytes * others / (others + 1) * kByte;
+  const double exchange = others * (partials * kMessage + bytes * kByte) + kRound + inside;
+  const double depth = std::bit_width(static_cast<unsigned>(layout.hosts() - 1));
+  const double tree = 2 * depth * (kMessage + kRound + bytes * kByte) + inside;
+  if (operation.deal.is_empty() && tree < std::min(parts, exchange)) return HostWay::kTree;
+  return is_barrier || exchange < parts ? HostWay::kExchange : HostWay::kParts;
 }
 
 }  // namespace lockstep::dist

@@ -1,7 +1,5 @@
 #include "dist/collectives/schedule.h"
 
-#include <algorithm>
-
 #include "dist/collectives/host_choice.h"
 #include "dist/collectives/schedule_builder.h"
 
@@ -11,35 +9,41 @@ namespace {
 
 using Planner = void (*)(ScheduleBuilder& builder, const Operation& operation);
 
-bool is_small(const Operation& operation, const Cut& cut) {
+Planner all_reduce_over_hosts(const Operation& operation, const HostLayout& layout,
+                              const Cut& cut) {
+  const HostWay way = cut.way.value_or(fastest_way(operation, layout, cut.segment_bytes));
   const uint64_t growth = partial_growth(operation.dtype, operation.reduction.op);
-  return bytes_of(operation) <= std::min<uint64_t>(cut.small_bytes, cut.segment_bytes / growth);
+  const bool is_one_message = bytes_of(operation) * growth <= cut.segment_bytes;
+  if (is_one_message && way == HostWay::kTree && operation.deal.is_empty()) {
+    return &plan_all_reduce_along_tree;
+  }
+  if (is_one_message && way == HostWay::kExchange && layout.has_levels()) {
+    return &plan_all_reduce_by_exchange;
+  }
+  return saves_between_hosts(operation, layout) ? &plan_all_reduce_over_hosts : nullptr;
 }
 
-/// Whether a small tensor takes fewer messages by way of one rank of each host.
-bool saves_messages(const Operation& operation, const HostLayout& layout, const Cut& cut) {
-  return layout.has_levels() || (layout.hosts() > cut.most_exchanging && operation.deal.is_empty());
+Planner barrier_over_hosts(const HostLayout& layout, const Cut& cut) {
+  const HostWay way =
+      cut.way.value_or(fastest_way({.kind = OpKind::kBarrier}, layout, cut.segment_bytes));
+  if (way == HostWay::kTree) return &plan_barrier_along_tree;
+  return layout.has_levels() ? &plan_barrier_by_exchange : nullptr;
 }
 
 /// Returns the plan over hosts if it is better, else null.
 Planner planner_over_hosts(const Operation& operation, const HostLayout& layout, const Cut& cut) {
   if (layout.hosts() == 1) return nullptr;
-  if (operation.kind == OpKind::kBarrier) {
-    return saves_messages(operation, layout, cut) ? &plan_barrier_over_hosts : nullptr;
-  }
+  if (operation.kind == OpKind::kBarrier) return barrier_over_hosts(layout, cut);
   if (bytes_of(operation) == 0) return nullptr;
   switch (operation.kind) {
     case OpKind::kAllReduce:
-      if (is_small(operation, cut)) {
-        return saves_messages(operation, layout, cut) ? &plan_small_all_reduce_over_hosts : nullptr;
-      }
-      return saves_between_hosts(operation, layout) ? &plan_all_reduce_over_hosts : nullptr;
+      return all_reduce_over_hosts(operation, layout, cut);
     case OpKind::kReduceScatter:
       return saves_between_hosts(operation, layout) ? &plan_reduce_scatter_over_hosts : nullptr;
     case OpKind::kAllGather:
       return saves_between_hosts(operation, layout) ? &plan_all_gather_over_hosts : nullptr;
     case OpKind::kBroadcast: {
-      const bool is_large = layout.has_levels() && !is_small(operation, cut);
+      const bool is_large = layout.has_levels() && bytes_of(operation) > cut.small_bytes;
       return is_large ? &plan_broadcast_over_hosts : nullptr;
     }
     default:

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "dist/collectives/host_choice.h"
 #include "dist/collectives/host_layout.h"
 #include "dist/collectives/operation.h"
 #include "dist/collectives/tree_reduction.h"
@@ -60,9 +62,9 @@ struct Cut {
   /// Tensors of up to this size use the algorithm with the fewest messages: latency outweighs the
   /// additional bytes.
   size_t small_bytes = 8 * 1024;
-  /// Of up to this number of hosts each sends a small tensor to every other; more hosts use a tree.
-  /// A message costs a rank some 10 us, a round of the tree the latency in addition.
-  int most_exchanging = 32;
+  /// The way of all_reduce and barrier between hosts where it is possible, for tests; else the
+  /// fastest.
+  std::optional<HostWay> way = {};
 };
 
 /// Returns the plan of rank `rank` among those of `layout`. Every element of a reduction is reduced
@@ -92,7 +94,7 @@ struct Cut {
 /// - broadcast: the root sends one part to each rank of other hosts, which passes it on to its
 ///   host's ranks and the agents of the others; and everything to its own host's ranks.
 /// - Small all_reduce, and barrier: one rank of each host reduces for it, and exchanges partial
-///   sums with those of the other hosts, among many hosts along a tree.
+///   sums with those of the other hosts, or passes them on along a tree of hosts (`fastest_way`).
 /// - Where this saves no bytes between hosts (16 bits, or uneven hosts), plans are as for one host.
 Schedule plan(const Operation& operation, int rank, const HostLayout& layout, const Cut& cut);
 

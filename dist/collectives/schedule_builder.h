@@ -124,7 +124,11 @@ void plan_reduce_scatter_over_hosts(ScheduleBuilder& builder, const Operation& o
 void plan_all_gather_over_hosts(ScheduleBuilder& builder, const Operation& operation);
 void plan_broadcast_over_hosts(ScheduleBuilder& builder, const Operation& operation);
 
-void plan_small_all_reduce_over_hosts(ScheduleBuilder& builder, const Operation& operation);
-void plan_barrier_over_hosts(ScheduleBuilder& builder, const Operation& operation);
+// Those of tensors that fit in a message, by way of one rank of each host.
+
+void plan_all_reduce_by_exchange(ScheduleBuilder& builder, const Operation& operation);
+void plan_all_reduce_along_tree(ScheduleBuilder& builder, const Operation& operation);
+void plan_barrier_by_exchange(ScheduleBuilder& builder, const Operation& operation);
+void plan_barrier_along_tree(ScheduleBuilder& builder, const Operation& operation);
 
 }  // namespace lockstep::dist

@@ -73,39 +73,56 @@ class HostTree {
   std::vector<int> children_;  ///< their leaders, nearest first
 };
 
-}  // namespace
-
-void plan_small_all_reduce_over_hosts(ScheduleBuilder& builder, const Operation& operation) {
+/// Sums up on one rank of each host. There `between(sums, own, result)` adds the steps from the
+/// host's partial sums to the result and returns the one that writes it.
+template <class Between>
+void plan_by_leaders(ScheduleBuilder& builder, const Operation& operation, const Between& between) {
   const HostLayout& layout = builder.layout();
   const int host = layout.host_of(builder.rank());
   const int leader = layout.leader(host);
-  const Segments whole = builder.segments(bytes_of(operation));
   const Slice values{Memory::kInput, 0, bytes_of(operation)};
   const Slice result{Memory::kOutput, 0, bytes_of(operation)};
-  HostSums sums(builder, operation, 1, 1, whole.room());
+  HostSums sums(builder, operation, 1, 1, builder.segments(values.bytes).room());
   if (builder.rank() != leader) {
     const std::vector<StepId> sent = sums.send(leader, values);
     const StepId received = builder.receive(leader, HostSums::kResults, result);
     for (const StepId step : sent) builder.order(step, received);
     return;
   }
-  const HostSums::Partials own = sums.add_up(values);
-  StepId done = 0;
-  if (layout.hosts() > builder.cut().most_exchanging && operation.deal.is_empty()) {
-    done = HostTree(builder, operation).add(own, result);
-  } else {
-    for (int i = 1; i < layout.hosts(); ++i) {
-      sums.send_partials(layout.leader((host + i) % layout.hosts()), own);
-    }
-    done = sums.finish(own, result, [&](int other) { return layout.leader(other); });
-  }
+  const StepId done = between(sums, sums.add_up(values), result);
   for (const int rank : layout.ranks_of(host)) {
     if (rank != leader) builder.order(done, builder.send(rank, HostSums::kResults, result));
   }
 }
 
-void plan_barrier_over_hosts(ScheduleBuilder& builder, const Operation&) {
-  plan_small_all_reduce_over_hosts(builder, {.kind = OpKind::kBarrier});
+}  // namespace
+
+void plan_all_reduce_by_exchange(ScheduleBuilder& builder, const Operation& operation) {
+  const HostLayout& layout = builder.layout();
+  const int host = layout.host_of(builder.rank());
+  const auto leader = [&](int other) { return layout.leader(other); };
+  plan_by_leaders(builder, operation,
+                  [&](HostSums& sums, const HostSums::Partials& own, const Slice& result) {
+                    for (int i = 1; i < layout.hosts(); ++i) {
+                      sums.send_partials(leader((host + i) % layout.hosts()), own);
+                    }
+                    return sums.finish(own, result, leader);
+                  });
+}
+
+void plan_all_reduce_along_tree(ScheduleBuilder& builder, const Operation& operation) {
+  plan_by_leaders(builder, operation,
+                  [&](HostSums&, const HostSums::Partials& own, const Slice& result) {
+                    return HostTree(builder, operation).add(own, result);
+                  });
+}
+
+void plan_barrier_by_exchange(ScheduleBuilder& builder, const Operation&) {
+  plan_all_reduce_by_exchange(builder, {.kind = OpKind::kBarrier});
+}
+
+void plan_barrier_along_tree(ScheduleBuilder& builder, const Operation&) {
+  plan_all_reduce_along_tree(builder, {.kind = OpKind::kBarrier});
 }
 
 }  // namespace lockstep::dist

@@ -69,5 +69,37 @@ TEST(HostChoice, PartsOfManyRanksAreNotCollectedByOne) {
   EXPECT_FALSE(saves_between_hosts(part, layout_of({0, 1, 1, 1})));
 }
 
+std::vector<int> even_hosts_of(int hosts, int local) {
+  std::vector<int> names;
+  for (int rank = 0; rank < hosts * local; ++rank) names.push_back(rank / local);
+  return names;
+}
+
+HostWay way_of(int hosts, int local, int64_t bytes) {
+  const Operation operation{.kind = OpKind::kAllReduce, .dtype = DType::kU8, .count = bytes};
+  return fastest_way(operation, layout_of(even_hosts_of(hosts, local)), 128 * 1024);
+}
+
+TEST(HostChoice, SmallTensorsTakeFewMessagesAndThoseOfManyHostsATree) {
+  EXPECT_EQ(way_of(2, 2, 64), HostWay::kExchange);
+  EXPECT_EQ(way_of(2, 2, 1 << 20), HostWay::kParts) << "more than a message";
+  EXPECT_EQ(way_of(8, 4, 512), HostWay::kExchange);
+  // Every host would receive seven times the tensor.
+  EXPECT_EQ(way_of(8, 4, 8192), HostWay::kParts);
+  EXPECT_EQ(way_of(512, 8, 64), HostWay::kTree);
+  EXPECT_EQ(way_of(512, 8, 16 * 1024), HostWay::kTree);
+  EXPECT_EQ(way_of(512, 8, 100 * 1024), HostWay::kParts);
+  EXPECT_EQ(way_of(64, 1, 1024), HostWay::kTree);
+}
+
+TEST(HostChoice, SumsOverLeavesTakeNoTreeOfHosts) {
+  Operation operation{.kind = OpKind::kAllReduce, .dtype = DType::kF32, .count = 10};
+  const HostLayout layout = layout_of(even_hosts_of(256, 2));
+  EXPECT_EQ(fastest_way(operation, layout, 128 * 1024), HostWay::kTree);
+  operation.deal = LeafDeal::even(512, 512);
+  operation.reduction.leaves = 512;
+  EXPECT_EQ(fastest_way(operation, layout, 128 * 1024), HostWay::kExchange);
+}
+
 }  // namespace
 }  // namespace lockstep::dist

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <optional>
 #include <ostream>
 
 #include "dist/collectives/leaf_deal.h"
@@ -192,7 +193,8 @@ rc::Gen<Collective> random_collective() {
         result.cut = {.segment_bytes = *rc::gen::element<size_t>(256, 640, 1024),
                       .window = *rc::gen::inRange(1, 5),
                       .small_bytes = *rc::gen::element<size_t>(0, 64, 1024),
-                      .most_exchanging = *rc::gen::inRange(1, 4)};
+                      .way = *rc::gen::element<std::optional<HostWay>>(
+                          std::nullopt, HostWay::kParts, HostWay::kExchange, HostWay::kTree)};
         if (*rc::gen::arbitrary<bool>()) {
           result.hosts = *rc::gen::container<std::vector<int>>(
               static_cast<size_t>(size), rc::gen::inRange(0, *rc::gen::inRange(1, 7)));
