@@ -95,6 +95,7 @@ struct Communicator::State {
   void end(size_t index, std::exception_ptr error);
   void look_after(Clock::time_point now);
   void ask(OperationRun& run, Clock::time_point now);
+  void ask(OperationRun& run, int rank, Clock::time_point now);
   void notice(OperationRun& run, Clock::time_point now);
   void answer(int from, const Question& question);
   void disagree(int from, const Signature& theirs, const Signature& mine, const std::string& group);

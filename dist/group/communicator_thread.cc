@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "core/base/check.h"
@@ -289,16 +290,19 @@ void Communicator::State::ask(OperationRun& run, Clock::time_point now) {
   run.next_question = now + run.between_questions;
   run.between_questions = std::min(2 * run.between_questions, kBetweenQuestions);
   if (!run.started) return;
-  const uint64_t awaited = run.awaited();
-  const std::string text = encode(Question{run.signature});
+  const uint64_t concerned = run.concerned();
   for (size_t rank = 0; rank < run.group->ranks.size() && rank < 64; ++rank) {
-    if ((awaited >> rank & 1) == 0) {
+    if ((concerned >> rank & 1) != 0) {
+      ask(run, static_cast<int>(rank), now);
+    } else {
       run.asked.erase(static_cast<int>(rank));
-      continue;
     }
-    control->post(run.group->ranks[rank], text);
-    run.asked.try_emplace(static_cast<int>(rank), now);
   }
+}
+
+void Communicator::State::ask(OperationRun& run, int rank, Clock::time_point now) {
+  control->post(run.group->ranks[static_cast<size_t>(rank)], encode(Question{run.signature}));
+  run.asked.try_emplace(rank, now);
 }
 
 void Communicator::State::answer(int from, const Question& question) {
@@ -342,6 +346,12 @@ void Communicator::State::note_answer(int from, const Answer& answer) {
     const auto rank = static_cast<int>(member - run->group->ranks.begin());
     run->answers[rank] = answer;
     run->asked.erase(rank);
+    // Ranks that this one waits for, of which nothing is known yet, are asked at once.
+    for (uint64_t left = run->concerned(); left != 0; left &= left - 1) {
+      const int other = std::countr_zero(left);
+      if (run->answers.contains(other) || run->asked.contains(other)) continue;
+      ask(*run, other, Clock::now());
+    }
   }
 }
 

@@ -81,6 +81,21 @@ OperationRun::Clock::time_point OperationRun::silence_ends() const {
   return ends;
 }
 
+uint64_t OperationRun::concerned() const {
+  const uint64_t own = group->rank < 64 ? uint64_t{1} << group->rank : 0;
+  uint64_t found = awaited();
+  for (uint64_t unseen = found; unseen != 0;) {
+    const int rank = std::countr_zero(unseen);
+    unseen &= unseen - 1;
+    const auto answer = answers.find(rank);
+    if (answer == answers.end() || answer->second.where != Answer::Where::kThere) continue;
+    const uint64_t more = answer->second.awaited & ~found & ~own;
+    found |= more;
+    unseen |= more;
+  }
+  return found;
+}
+
 OperationRun::Clock::time_point OperationRun::next_look() const {
   return std::min({next_question, next_notice, deadline(), silence_ends()});
 }
@@ -123,7 +138,7 @@ bool must_follow(const OperationRun& later, const OperationRun& earlier) {
 
 std::string describe_wait(const OperationRun& run) {
   std::string text;
-  for (uint64_t left = run.awaited(); left != 0; left &= left - 1) {
+  for (uint64_t left = run.concerned(); left != 0; left &= left - 1) {
     const int rank = std::countr_zero(left);
     const auto answer = run.answers.find(rank);
     text += fmt::format(
@@ -134,19 +149,19 @@ std::string describe_wait(const OperationRun& run) {
 }
 
 bool awaits_silent(const OperationRun& run, OperationRun::Clock::time_point now) {
-  const uint64_t awaited = run.awaited();
+  const uint64_t concerned = run.concerned();
   return std::ranges::any_of(run.asked, [&](const auto& each) {
-    return is_set(awaited, each.first) && is_silent(run, each.first, now);
+    return is_set(concerned, each.first) && is_silent(run, each.first, now);
   });
 }
 
 bool reports_delay(const OperationRun& run, OperationRun::Clock::time_point now) {
-  const uint64_t awaited = run.awaited();
+  const uint64_t concerned = run.concerned();
   for (int rank = 0; rank < run.group->rank; ++rank) {
     const auto answer = run.answers.find(rank);
     const bool done = answer != run.answers.end() && answer->second.where == Answer::Where::kDone;
-    // A rank that is not awaited has called the operation and waits like this one.
-    if (!done && (!is_set(awaited, rank) || has_come(run, rank, now))) return false;
+    // A rank that nobody waits for has called the operation and waits like this one.
+    if (!done && (!is_set(concerned, rank) || has_come(run, rank, now))) return false;
   }
   return true;
 }
@@ -154,11 +169,12 @@ bool reports_delay(const OperationRun& run, OperationRun::Clock::time_point now)
 std::string describe_delay(const OperationRun& run, OperationRun::Clock::time_point now) {
   std::string absent;
   std::string slow;
-  for (uint64_t left = run.awaited(); left != 0; left &= left - 1) {
+  const uint64_t awaited = run.awaited();
+  for (uint64_t left = run.concerned(); left != 0; left &= left - 1) {
     const int rank = std::countr_zero(left);
     const auto answer = run.answers.find(rank);
     if (has_come(run, rank, now)) {
-      slow += fmt::format("{}{}", slow.empty() ? "" : ", ", rank);
+      if (is_set(awaited, rank)) slow += fmt::format("{}{}", slow.empty() ? "" : ", ", rank);
     } else if (is_silent(run, rank, now)) {
       absent += fmt::format("; rank {} has not answered for {:.1f} s", rank,
                             seconds(now - run.asked.at(rank)));

@@ -48,6 +48,9 @@ struct OperationRun {
   Clock::time_point next_look() const;
   /// Bit mask of the group's ranks from which messages are missing or to which some are not sent.
   uint64_t awaited() const { return run.awaited() | run.unsent(); }
+  /// These, and the ranks that they wait for by their answers, and so on: where ranks of a host
+  /// pass messages on, the one that holds this rank up may be some ranks away.
+  uint64_t concerned() const;
 };
 
 /// Returns the signature that ranks compare to detect different calls. The sender and the receiver

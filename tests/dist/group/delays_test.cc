@@ -98,26 +98,33 @@ TEST(Delays, OfTheCommonEndAreToldAtItsLimitAndEndTheWait) {
   others.set_value();
 }
 
+/// Expects one rank to tell that `late` has not come, and the end.
+void expect_told_once(int late, const std::vector<int>& hosts) {
+  DelayMessages messages;
+  expect_none(run_thread_ranks(
+      static_cast<int>(hosts.size()),
+      [late](ProcessGroup& group) {
+        group.barrier().wait();
+        if (group.rank() == late) std::this_thread::sleep_for(2s);
+        group.all_reduce(cpu_ones(64)).wait();
+      },
+      messages.options(), hosts));
+  const std::vector<std::string> lines = messages.lines();
+  ASSERT_THAT(lines, SizeIs(2)) << late;
+  EXPECT_THAT(lines[0], HasSubstr("all_reduce #1 of 64 float32"));
+  EXPECT_THAT(lines[0], HasSubstr("s so far; "));
+  EXPECT_THAT(lines[0], HasSubstr("; rank " + std::to_string(late) +
+                                  " has not come to it: the last it called is #0"));
+  EXPECT_THAT(lines[1], HasSubstr("all_reduce #1 of 64 float32"));
+  EXPECT_THAT(lines[1], HasSubstr("has ended after "));
+}
+
 TEST(Delays, AreToldOnceWithTheRankThatHasNotComeAndAgainAtTheirEnd) {
-  for (const int late : {0, 1}) {
-    DelayMessages messages;
-    expect_none(run_thread_ranks(
-        3,
-        [late](ProcessGroup& group) {
-          group.barrier().wait();
-          if (group.rank() == late) std::this_thread::sleep_for(2s);
-          group.all_reduce(cpu_ones(64)).wait();
-        },
-        messages.options()));
-    const std::vector<std::string> lines = messages.lines();
-    ASSERT_THAT(lines, SizeIs(2)) << late;
-    EXPECT_THAT(lines[0], HasSubstr("all_reduce #1 of 64 float32"));
-    EXPECT_THAT(lines[0], HasSubstr("s so far; "));
-    EXPECT_THAT(lines[0], HasSubstr("; rank " + std::to_string(late) +
-                                    " has not come to it: the last it called is #0"));
-    EXPECT_THAT(lines[1], HasSubstr("all_reduce #1 of 64 float32"));
-    EXPECT_THAT(lines[1], HasSubstr("has ended after "));
-  }
+  for (const int late : {0, 1}) expect_told_once(late, {0, 0, 0});
+}
+
+TEST(Delays, AreToldOnceWithTheRankThatHasNotComeOnAnotherHost) {
+  for (const int late : {0, 3}) expect_told_once(late, {0, 0, 1, 1});
 }
 
 TEST(Delays, AreNotToldOfOperationsThatMayTakeLong) {

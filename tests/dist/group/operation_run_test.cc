@@ -1,5 +1,6 @@
 #include "dist/group/operation_run.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,6 +18,7 @@ namespace lockstep::dist {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::HasSubstr;
 using Clock = OperationRun::Clock;
 using Where = Answer::Where;
 
@@ -25,7 +27,7 @@ const Clock::time_point kBegin{1h};
 /// Operation 7 of the world group, begun at kBegin on one rank while no other rank has called it.
 class Waiting {
  public:
-  Waiting(OpKind kind, int rank, int size, int root = 0)
+  Waiting(OpKind kind, int rank, int size, int root = 0, const std::vector<int>& hosts = {})
       : transports_(thread_transports(size)), run(*transports_[static_cast<size_t>(rank)]) {
     const auto group = std::make_shared<GroupMembers>();
     group->name = "world";
@@ -34,7 +36,8 @@ class Waiting {
     run.group = group;
     run.operation = {.kind = kind, .root = root, .count = 1};
     run.signature = signature_of(*group, {run.operation, 7});
-    run.schedule = plan(run.operation, rank, size, Cut());
+    const HostLayout layout = hosts.empty() ? HostLayout::one_host(size) : HostLayout(hosts);
+    run.schedule = plan(run.operation, rank, layout, Cut());
     run.run.start(run.schedule, {.input = &byte_, .output = &byte_, .ranks = group->ranks});
     run.begun = kBegin;
   }
@@ -69,6 +72,23 @@ TEST(OperationRun, DescribesWhereEachAwaitedRankIs) {
             "; rank 0 is done with it; rank 1 has called it; rank 3 has called it, and waits for "
             "rank 1, 2 of world");
   EXPECT_EQ(describe_wait(Waiting(OpKind::kBarrier, 0, 1).run), "; no rank is waited for");
+}
+
+TEST(OperationRun, IsHeldUpByRanksThatTheAwaitedOnesWaitFor) {
+  // Rank 1 waits for rank 0 of its host, which waits for the other host's rank 2, and that for 3.
+  Waiting far(OpKind::kBarrier, 1, 4, 0, {0, 0, 1, 1});
+  EXPECT_EQ(far.run.concerned(), 0b0001u);
+  far.answer(0, Where::kThere, 0, 0b0100);
+  far.answer(2, Where::kThere, 0, 0b1010);
+  EXPECT_EQ(far.run.awaited(), 0b0001u);
+  EXPECT_EQ(far.run.concerned(), 0b1101u) << "without this rank";
+  far.answer(3, Where::kNotYet, 7);
+  EXPECT_THAT(describe_wait(far.run), HasSubstr("; rank 3 has not come to it"));
+  EXPECT_THAT(describe_delay(far.run, kBegin + 1s), HasSubstr("; rank 3 has not come to it"));
+  EXPECT_FALSE(reports_delay(far.run, kBegin + 1s)) << "rank 0 does";
+  // What ranks wait for that are done, or have not come, does not count.
+  far.answer(2, Where::kDone, 0, 0b1000);
+  EXPECT_EQ(far.run.concerned(), 0b0101u);
 }
 
 TEST(OperationRun, SilenceEndsWithTheFirstAwaitedRankThatWasAsked) {
