@@ -95,16 +95,17 @@ void CachingAllocator::State::reap_pools(bool may_wait) noexcept {
     watch(kWatchPools, some_left);
   }
   for (Heap* heap : empty) {
-    HeapLock lock(heap->lock);
-    heap->keeps_layout = false;
-    release_cached(*heap, lock, AllocatorOptions::kUnlimited);
-    Segment* const range = heap->range();
-    if (range != nullptr) {
-      ++rare.other_driver_calls;
-      memory.unreserve(reinterpret_cast<void*>(range->address), range->size);
-      heap->remove_segment(range);
+    {
+      HeapLock lock(heap->lock);
+      heap->keeps_layout = false;
+      release_cached(*heap, lock, AllocatorOptions::kUnlimited);
+      Segment* const range = heap->range();
+      if (range != nullptr) {
+        ++rare.other_driver_calls;
+        memory.unreserve(reinterpret_cast<void*>(range->address), range->size);
+        heap->remove_segment(range);
+      }
     }
-    lock.unlock();
     const MutexLock guard(directory.lock);
     directory.unused.push_back(heap);
   }

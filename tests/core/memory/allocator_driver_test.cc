@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "core/memory/caching_allocator.h"
@@ -123,6 +124,28 @@ TEST(AllocatorDriver, EachCallForPlainSegmentsIsCounted) {
   EXPECT_EQ(stats.num_device_free, 2);
   EXPECT_EQ(allocator.stats().system_calls, 4);
   allocator.allocate(128 * kMiB, kStream);  // the budget has it back
+}
+
+TEST(AllocatorDriver, MemoryOnItsWayBackIsNeitherAllocatedNorGivenBackAgain) {
+  for (const bool has_granules : {false, true}) {
+    FakeMemory memory(64 * kMiB, has_granules);
+    CachingAllocator allocator(kCPU, memory);
+    const Block block = allocator.allocate(12 * kMiB, kStream);
+    allocator.free(block);
+    Block other;
+    memory.meanwhile = [&] {
+      std::thread([&] {
+        allocator.empty_cache();
+        other = allocator.allocate(12 * kMiB, kStream);
+      }).join();
+    };
+    allocator.empty_cache();
+    EXPECT_NE(other.data, nullptr);
+    EXPECT_NE(other.data, block.data);
+    EXPECT_EQ(memory.taken(), 12 * kMiB);
+    EXPECT_EQ(allocator.stats().reserved, 12 * kMiBs);
+    EXPECT_EQ(memory.wrong_calls, 0) << memory.wrong_call;
+  }
 }
 
 TEST(AllocatorDriver, RefusalsLeaveTheBudgetAsItWas) {

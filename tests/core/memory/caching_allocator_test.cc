@@ -231,6 +231,28 @@ TEST(CachingAllocator, StretchesTheLastFreeRunInsteadOfLeavingAHole) {
   EXPECT_EQ(allocator.stats().reserved, static_cast<int64_t>(8 * kMiB));
 }
 
+TEST(CachingAllocator, MapsAHoleThatTheRequestFillsExactly) {
+  FakeMemory memory(64 * kMiB);
+  CachingAllocator allocator(kCPU, memory);
+  const Block hole = allocator.allocate(4 * kMiB, kStream);
+  allocator.allocate(4 * kMiB, kStream);
+  allocator.free(hole);
+  allocator.empty_cache();
+  EXPECT_EQ(allocator.allocate(4 * kMiB, kStream).data, hole.data);
+}
+
+TEST(CachingAllocator, MapsBehindAFreeBlockRatherThanBeforeIt) {
+  FakeMemory memory(64 * kMiB);
+  CachingAllocator allocator(kCPU, memory);
+  const Block below = allocator.allocate(8 * kMiB, kStream);
+  const Block block = allocator.allocate(4 * kMiB, kStream);
+  allocator.free(below);
+  allocator.empty_cache();
+  allocator.free(block);
+  EXPECT_EQ(allocator.allocate(6 * kMiB, kStream).data, block.data);
+  EXPECT_EQ(memory.taken(), 6 * kMiB) << "of a free block nothing is left over";
+}
+
 TEST(CachingAllocator, TakesTheHighestHoleWhileLiveBytesFall) {
   FakeMemory memory(64 * kMiB);
   CachingAllocator allocator(kCPU, memory);
@@ -243,6 +265,18 @@ TEST(CachingAllocator, TakesTheHighestHoleWhileLiveBytesFall) {
   // The upper end of the hole; what is free above all blocks comes last, from its lower end.
   EXPECT_EQ(allocator.allocate(512 * 1024, kStream).data, address(4, 3 * kMiB / 2));
   EXPECT_EQ(allocator.allocate(7 * kMiB / 4, kStream).data, address(7, 0));
+}
+
+TEST(CachingAllocator, LeavesNothingOfAHoleThatItFillsWhileLiveBytesFall) {
+  FakeMemory memory(64 * kMiB);
+  CachingAllocator allocator(kCPU, memory);
+  std::vector<Block> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(allocator.allocate(2 * kMiB, kStream));
+  for (const size_t i : {4u, 7u}) allocator.free(blocks[i]);
+  EXPECT_EQ(allocator.allocate(2 * kMiB, kStream).data, blocks[4].data);
+  const std::vector<SegmentInfo> segments = allocator.snapshot().segments;
+  ASSERT_EQ(segments.size(), 1u);
+  EXPECT_EQ(segments[0].blocks.size(), 8u);
 }
 
 TEST(CachingAllocator, TakesTheLowestPlaceThatFitsBeforeStepsAndWhileLiveBytesRise) {

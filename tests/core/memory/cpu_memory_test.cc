@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -109,6 +110,17 @@ TEST(CpuMemory, WhatIsUnmappedIsZeroAndHasNoPages) {
   memory.unreserve(range, 8 * kMiB);
   EXPECT_FALSE(is_mapped(range));
   EXPECT_FALSE(is_mapped(range + 8 * kMiB - 4096));
+}
+
+TEST(CpuMemory, TheTotalIsHalfALowerLimitOfAddresses) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &limit), 0);
+  const rlimit before = limit;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, cpu_memory_total());
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &limit), 0);
+  const size_t total = cpu_memory_total();
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(total, limit.rlim_cur / 2);
 }
 
 TEST(CpuMemory, TheTotalIsTwiceTheMachines) {

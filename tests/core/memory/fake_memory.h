@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "core/device/device_memory.h"
@@ -44,6 +46,7 @@ class FakeMemory final : public DeviceMemory {
     return address;
   }
   void release(void* address, size_t bytes) noexcept override {
+    call_meanwhile();
     const std::lock_guard guard(mutex_);
     const auto found = plain_.find(address);
     if (found == plain_.end() || found->second != bytes) return wrong("release");
@@ -119,6 +122,7 @@ class FakeMemory final : public DeviceMemory {
     return true;
   }
   void unmap(void* address, size_t bytes) noexcept override {
+    call_meanwhile();
     const std::lock_guard guard(mutex_);
     ++unmaps;
     for (uintptr_t at = reinterpret_cast<uintptr_t>(address);
@@ -143,6 +147,8 @@ class FakeMemory final : public DeviceMemory {
     return ranges_.size();
   }
 
+  /// What other threads do while the next call gives memory back.
+  std::function<void()> meanwhile;
   int failing_allocations = 0;  ///< number of next calls that fail; negative: all
   int failing_reservations = 0;
   int failing_creations = 0;
@@ -167,6 +173,9 @@ class FakeMemory final : public DeviceMemory {
     if (left == 0) return false;
     if (left > 0) --left;
     return true;
+  }
+  void call_meanwhile() {
+    if (const auto call = std::exchange(meanwhile, nullptr)) call();
   }
   void wrong(const char* call) {
     ++wrong_calls;

@@ -149,6 +149,7 @@ TEST(Pickle, BytesThatAreNoUtf8AreReplaced) {
   EXPECT_EQ(read_back("\xc0\xaf"), bad + bad) << "overlong";
   EXPECT_EQ(read_back("\xed\xa0\x80"), bad + bad + bad) << "a surrogate";
   EXPECT_EQ(read_back("\xf4\x90\x80\x80"), bad + bad + bad + bad) << "beyond Unicode";
+  EXPECT_EQ(read_back("\xf5\x80\x80\x80"), bad + bad + bad + bad) << "no first byte";
 }
 
 }  // namespace
