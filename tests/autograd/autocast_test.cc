@@ -445,6 +445,7 @@ TEST(Autocast, ADisabledRegionIsAnIsland) {
   {
     const AutocastGuard island(kOnCPU, false);
     EXPECT_FALSE(is_autocast_enabled(kOnCPU));
+    EXPECT_FALSE(detail::thread_keys.included.has(Key::kAutocast)) << "calls come to no cast";
     EXPECT_EQ(mm(x, x).dtype(), DType::kF32);
     const AutocastGuard inner(kOnCPU, true, DType::kF16);
     EXPECT_EQ(mm(x, x).dtype(), DType::kF16);

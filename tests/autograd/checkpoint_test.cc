@@ -290,6 +290,15 @@ TEST(Checkpoint, UnderVmapEachSampleIsRecomputedByItself) {
   EXPECT_EQ(elements(x.grad()), elements(plain.grad()));
 }
 
+TEST(Checkpoint, UnderTwoVmapsEachElementIsRecomputedByItself) {
+  const Tensor x = sample::matrix(3, 2), plain = sample::matrix(3, 2);
+  const auto waves = [](const Tensor& a) { return sin(a) * exp(a); };
+  const auto kept = [&](const Tensor& a) { return checkpoint(waves, a); };
+  vmap([&](const Tensor& row) { return vmap(kept)(row); })(x).sum().backward();
+  waves(plain).sum().backward();
+  EXPECT_EQ(elements(x.grad()), elements(plain.grad()));
+}
+
 /// Counts the calls of sin.
 struct CountedSines : DispatchMode {
   int calls = 0;

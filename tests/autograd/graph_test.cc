@@ -1,5 +1,6 @@
 #include "autograd/graph.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,6 +60,17 @@ TEST(SavedTensors, HaveNamesShapesAndBytes) {
   ASSERT_EQ(e.grad_fn()->saved_tensors().size(), 1U);
   EXPECT_EQ(e.grad_fn()->saved_tensors()[0].name, "result");
   EXPECT_EQ(e.grad_fn()->saved_tensors()[0].tensor.data(), e.data());
+}
+
+TEST(SavedTensors, OfAListHaveItsNumbersAndWhatIsSavedBehindItHasItsName) {
+  for (size_t count = 1; count <= 3; ++count) {
+    const std::vector<Tensor> parts(count, leaf({1, 2}));
+    const std::vector<SavedTensorInfo> saved =
+        sample::weighted(parts, leaf({3, 4})).grad_fn()->saved_tensors();
+    ASSERT_EQ(saved.size(), count + 1);
+    for (size_t i = 0; i < count; ++i) EXPECT_EQ(saved[i].name, fmt::format("parts[{}]", i));
+    EXPECT_EQ(saved[count].name, "weight");
+  }
 }
 
 TEST(SavedTensors, OnlyThoseThatAWantedGradientReadsAreKept) {

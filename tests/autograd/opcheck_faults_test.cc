@@ -53,6 +53,14 @@ TEST(OpcheckFaults, ResultsThatShareMemoryAreFound) {
       ElementsAre("[opcheck_test_twins] sample 0: aliasing: results 0 and 1 share memory."));
 }
 
+LS_OP(twin_views, Two(const Tensor&),
+      "opcheck_test_twin_views(Tensor(a) self) -> (Tensor(a), Tensor(a))")
+    .composite([](const Tensor& x) { return Two(x.t(), x.slice(0, 0, 1)); });
+
+TEST(OpcheckFaults, ResultsThatTheSchemaCallsViewsMayShareMemory) {
+  EXPECT_THAT(faults_of("opcheck_test_twin_views", {sample_matrix()}), IsEmpty());
+}
+
 LS_OP(moody, List(const Tensor&), "opcheck_test_moody(Tensor self) -> Tensor[]")
     .composite([](const Tensor& x) {
       return has_elements(x) ? List{x * 1} : List{x * 1, x * 2};

@@ -12,6 +12,7 @@ namespace {
 
 Outputs like(const Tensor& x) { return one(to_dims(x.sizes()), x.dtype()); }
 Outputs like_first(const Tensor& a, const Tensor&) { return like(a); }
+Outputs like_last(TensorList, const Tensor& last) { return like(last); }
 Outputs two_like(const Tensor& x) {
   Outputs outputs = like(x);
   outputs.specs.push_back(OutputSpec(outputs.specs[0]));
@@ -26,6 +27,11 @@ void twice(const Out& out, const In& x) { scale(out, x, 2); }
 void sum_of_two(const Out& out, const In& a, const In& b) {
   for (int64_t i = 0; i < a.numel; ++i) {
     out.data<double>()[i] = a.data<double>()[i] + b.data<double>()[i];
+  }
+}
+void product_of_first(const Out& out, InList parts, const In& weight) {
+  for (int64_t i = 0; i < weight.numel; ++i) {
+    out.data<double>()[i] = parts[0].data<double>()[i] * weight.data<double>()[i];
   }
 }
 void twice_and_square(const Out& first, const Out& second, const In& x) {
@@ -62,6 +68,21 @@ LS_OP(half_pair, Pair(const Tensor&), "test_half_pair(Tensor self) -> (Tensor, T
     });
 LS_KERNEL(CPU, "test_half_pair", twice_and_square, Strides::kContiguous);
 Pair half_pair(const Tensor& x) { return op_half_pair(x); }
+
+LS_OP(weighted, Tensor(TensorList, const Tensor&),
+      "test_weighted(Tensor[] parts, Tensor weight) -> Tensor")
+    .structured(like_last)
+    .saves({"parts", "weight"})
+    .derivative([](VjpContext& ctx, const Tensor& grad) {
+      Gradients gradients(ctx.input_count());
+      gradients.front() = grad * ctx.saved(ctx.saved_count() - 1);
+      gradients.back() = grad * ctx.saved(0);
+      return gradients;
+    });
+LS_KERNEL(CPU, "test_weighted", product_of_first, Strides::kContiguous);
+Tensor weighted(const std::vector<Tensor>& parts, const Tensor& weight) {
+  return op_weighted(parts, weight);
+}
 
 LS_OP(failing, Tensor(const Tensor&), "test_failing(Tensor self) -> Tensor")
     .structured(like)

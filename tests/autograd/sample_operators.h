@@ -34,6 +34,9 @@ Tensor generous(const Tensor& x);
 /// 2 x with derivative 3, an error for gradcheck to find.
 Tensor wrong(const Tensor& x);
 
+/// parts[0] * weight; saves the list before the weight.
+Tensor weighted(const std::vector<Tensor>& parts, const Tensor& weight);
+
 /// Number of runs of the derivative of `calling` on this thread.
 inline thread_local int calls = 0;
 
