@@ -9,7 +9,8 @@
 namespace lockstep::dist {
 namespace {
 
-using Logs = std::map<int, const FlightLog*>;  ///< by rank
+using Logs = std::map<int, const FlightLog*>;                 ///< by rank
+using Collectives = std::map<uint64_t, const FlightRecord*>;  ///< by sequence
 
 bool is_open(const FlightRecord& record) { return record.state != FlightRecord::State::kDone; }
 
@@ -23,8 +24,8 @@ int64_t begin_of(const FlightRecord& record) { return record.queued_ns; }
 /// A group as described by all logs, with the collectives that each rank's log contains.
 struct GroupView {
   FlightGroup group;
-  std::map<int, std::map<uint64_t, const FlightRecord*>> collectives;  ///< by rank and sequence
-  std::map<int, uint64_t> newest;                                      ///< by rank
+  std::map<int, Collectives> collectives;  ///< by rank, of each that has a log
+  std::map<int, uint64_t> newest;          ///< by rank
 
   int job_rank(int group_rank) const {
     const auto rank = static_cast<size_t>(group_rank);
@@ -37,20 +38,10 @@ struct GroupView {
     }
     return record;
   }
-  /// The rank's first collective that has not ended.
-  const FlightRecord* first_open(int rank) const {
-    const auto found = collectives.find(rank);
-    if (found == collectives.end()) return nullptr;
-    for (const auto& [sequence, record] : found->second) {
-      if (is_open(*record)) return record;
-    }
-    return nullptr;
-  }
   const FlightRecord* at(int rank, uint64_t sequence) const {
-    const auto found = collectives.find(rank);
-    if (found == collectives.end()) return nullptr;
-    const auto record = found->second.find(sequence);
-    return record == found->second.end() ? nullptr : record->second;
+    const Collectives& of_rank = collectives.at(rank);
+    const auto record = of_rank.find(sequence);
+    return record == of_rank.end() ? nullptr : record->second;
   }
   bool has_come_to(int rank, uint64_t sequence) const {
     const auto found = newest.find(rank);
@@ -106,6 +97,7 @@ std::map<uint64_t, GroupView> group_views(const Logs& logs) {
     }
   }
   for (auto& [id, view] : views) {
+    for (const auto& [rank, log] : logs) view.collectives[rank];
     view.group.newest.reset();
     for (const auto& [rank, newest] : view.newest) {
       std::vector<int>& ranks = view.group.ranks;
@@ -129,12 +121,13 @@ std::optional<uint64_t> first_difference(const GroupView& view) {
   return first;
 }
 
+/// Returns the first sequence number for which ranks differ or one has not ended.
 std::optional<uint64_t> first_standing(const GroupView& view) {
   std::optional<uint64_t> first = first_difference(view);
   for (const auto& [rank, collectives] : view.collectives) {
-    const FlightRecord* open = view.first_open(rank);
-    if (open != nullptr && (!first || open->signature.sequence < *first)) {
-      first = open->signature.sequence;
+    for (const auto& [sequence, record] : collectives) {
+      if (first && sequence >= *first) break;
+      if (is_open(*record)) first = sequence;
     }
   }
   return first;
@@ -173,9 +166,9 @@ AbsentRank absent_rank(int rank, const GroupView& view, const FlightLog& log,
   AbsentRank absent;
   absent.rank = rank;
   absent.busy_with = oldest_open(log, views);
-  const auto collectives = view.collectives.find(rank);
-  if (collectives != view.collectives.end() && !collectives->second.empty()) {
-    const FlightRecord& last = *collectives->second.rbegin()->second;
+  const Collectives& collectives = view.collectives.at(rank);
+  if (!collectives.empty()) {
+    const FlightRecord& last = *collectives.rbegin()->second;
     absent.last = view.with_job_ranks(last);
     absent.seconds = seconds_between(last.ended_ns, log.written_ns);
   }

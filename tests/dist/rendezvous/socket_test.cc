@@ -5,12 +5,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <resolv.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <string>
+#include <thread>
 
 #include "tests/core/base/child_process.h"
 #include "tests/core/expect_error.h"
@@ -70,6 +72,23 @@ TEST(Socket, AHostThatDoesNotResolveIsNamed) {
                             "does not resolve");
   expect_error<UnknownHost>([&] { connect_to(endpoint, Clock::now()); }, "no host has such a name",
                             "does not resolve");
+}
+
+TEST(Socket, AFailureOfNameResolutionThatMayPassIsToldApart) {
+  // What a thread changes of its resolver ends with it.
+  std::thread([] {
+    ASSERT_EQ(::res_init(), 0);
+    _res.nscount = 1;
+    _res.nsaddr_list[0] = {};
+    _res.nsaddr_list[0].sin_family = AF_INET;
+    _res.nsaddr_list[0].sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    _res.nsaddr_list[0].sin_port = ::htons(1);  // nobody answers there
+    Endpoint endpoint{"node1.example", 1};
+    expect_error<BackendError>([&] { listen_at(endpoint); },
+                               "[store] the host of the store's address node1.example:1 does not "
+                               "resolve now. Try again, or give an address.");
+    EXPECT_EQ(connect_to(endpoint, Clock::now()).error, "its name does not resolve now");
+  }).join();
 }
 
 TEST(Socket, NobodyListeningIsToldAtOnce) {
