@@ -196,7 +196,7 @@ TEST(TcpGroup, ARankWithAWrongSecretOrOfAnotherJobIsRefusedAndTheOthersGoOn) {
 
 // The other rank must come within the limit, on a busy machine too, for rank 0 to tell of it.
 TEST(TcpGroup, ARankStartedForAnotherNumberOfRanksIsRefused) {
-  const Variable limit("LOCKSTEP_START_LIMIT", "6");
+  const Variable limit("LOCKSTEP_START_LIMIT", "3");
   const uint16_t port = free_port();
   const auto errors =
       on_threads(2, [&](int rank) { (void)tcp_group(rendezvous(rank, 2 + rank, port)); });
@@ -205,7 +205,7 @@ TEST(TcpGroup, ARankStartedForAnotherNumberOfRanksIsRefused) {
 }
 
 TEST(TcpGroup, TwoRanksOfOneNumberAreRefused) {
-  const Variable limit("LOCKSTEP_START_LIMIT", "6");
+  const Variable limit("LOCKSTEP_START_LIMIT", "3");
   const uint16_t port = free_port();
   const auto errors =
       on_threads(3, [&](int rank) { (void)tcp_group(rendezvous(rank == 0 ? 0 : 1, 3, port)); });

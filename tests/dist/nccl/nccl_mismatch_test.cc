@@ -106,7 +106,7 @@ TEST(NcclMismatch, OfARankThatComesLateIsFoundWhenItCame) {
   expect_mismatch(
       2,
       [](NcclGroup& group) {
-        if (group.rank() == 1) std::this_thread::sleep_for(2s);
+        if (group.rank() == 1) std::this_thread::sleep_for(1500ms);
         group.all_reduce(host_ones(10 + group.rank())).synchronize();
       },
       "rank 0 called all_reduce #0 of 10", "rank 1 called all_reduce #0 of 11");
@@ -131,12 +131,12 @@ TEST(NcclMismatch, OfCallsThatBlockInNcclIsFound) {
   }
 }
 
-TEST(NcclMismatch, IsNotSeenInARankThatIsThreeSecondsLate) {
+TEST(NcclMismatch, IsNotSeenInARankThatIsTwoSecondsLate) {
   FakeNccl fake;
   all_nccl_ranks(fake, {.size = 3}, [](NcclGroup& group) {
     group.set_timeout(10min);
     group.all_reduce(host_ones(4)).synchronize();
-    if (group.rank() == 1) std::this_thread::sleep_for(3s);
+    if (group.rank() == 1) std::this_thread::sleep_for(2s);
     const Tensor tensor = host_ones(8);
     group.all_reduce(tensor).synchronize();
     EXPECT_EQ(tensor.to(kCPU).data<float>()[0], 3);
@@ -148,7 +148,7 @@ TEST(NcclMismatch, IsNotSeenInEqualOperationsThatTakeSeconds) {
   FakeNccl fake;
   fake.hold_operations(true);
   std::thread release([&] {
-    std::this_thread::sleep_for(3s);
+    std::this_thread::sleep_for(2s);
     fake.hold_operations(false);
   });
   all_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {

@@ -139,7 +139,7 @@ TEST_F(StoreLiveness, ARankThatDoesNotTakeItsAnswerIsLost) {
   const int status = with_network_of_its_own([] {
     StoreServerOptions options = StoreJob::server_options(2);
     // Longer than it takes until there is an answer: an idle connection is asked whether it lives.
-    options.silence = milliseconds(4000);
+    options.silence = milliseconds(2500);
     const StoreServer server(options);
     const Connected rank =
         connect_to(parse_endpoint(server.address()), Clock::now() + milliseconds(5000));
@@ -149,7 +149,7 @@ TEST_F(StoreLiveness, ARankThatDoesNotTakeItsAnswerIsLost) {
                                       0,
                                       {kStoreProtocol, 0, 2, getpid()},
                                       {kStoreMagic, "job-a", "open sesame", "there"}}) +
-                              encode({Kind::kGet, 1, {2000}, {"a key that nobody sets"}});
+                              encode({Kind::kGet, 1, {1000}, {"a key that nobody sets"}});
     ASSERT_EQ(send(rank.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
     while (!is_acknowledged(rank.socket)) std::this_thread::sleep_for(milliseconds(1));
@@ -160,7 +160,7 @@ TEST_F(StoreLiveness, ARankThatDoesNotTakeItsAnswerIsLost) {
     StoreControl other{Store(StoreJob::rank_options(1, 2, server.address()))};
     EXPECT_THAT(wait_for_failure(other).text,
                 ContainsRegex("rank 0 .* is lost: its host, or the network to it, has not answered "
-                              "for 4 s"));
+                              "for 2.5 s"));
   });
   if (status == kNoNamespace) GTEST_SKIP() << "this system gives no network namespace";
   EXPECT_EQ(status, 0);
