@@ -74,9 +74,9 @@ CastCache& cast_cache() {
   return *cache;
 }
 
-bool is_worth_keeping(const Tensor& tensor, DType dtype) {
+bool is_worth_keeping(const Tensor& tensor) {
   return detail::autocast_state.cache_enabled && tensor.dtype() == DType::kF32 &&
-         dtype != DType::kF32 && tensor.requires_grad() && tensor.is_leaf() && !tensor.is_view();
+         tensor.requires_grad() && tensor.is_leaf() && !tensor.is_view();
 }
 
 /// Takes the place of the kernel of one cast: gives the values that were prepared.
@@ -151,12 +151,13 @@ Tensor converted(const Tensor& tensor, DType dtype) {
   return to(tensor, dtype);
 }
 
+/// Casts to another dtype than the tensor's.
 Tensor cast(const Tensor& tensor, DType dtype) {
   if (detail::cast_source != nullptr) [[unlikely]] {
     if (Tensor given = detail::cast_source->cast(tensor, dtype); given.defined()) return given;
   }
   if (is_recording()) return to(tensor, dtype);  // of the elements that it has in each run
-  if (!is_worth_keeping(tensor, dtype)) return converted(tensor, dtype);
+  if (!is_worth_keeping(tensor)) return converted(tensor, dtype);
   const CastKey key{tensor.impl(), dtype, is_grad_enabled(), is_inference_mode_enabled()};
   CastCache& cache = cast_cache();
   const auto found = cache.find(key);

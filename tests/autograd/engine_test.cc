@@ -22,6 +22,7 @@
 #include "core/base/spans/span_recorder.h"
 #include "core/dispatch/cpu_fallback.h"
 #include "core/dispatch/observer.h"
+#include "core/memory/capture_scope.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/shape.h"
@@ -368,6 +369,29 @@ TEST(Engine, NestedBackwardsOfAnyDepthRun) {
     return below + elements(x.grad())[0];
   };
   EXPECT_EQ(at_depth(kDepth), kDepth + 1);
+}
+
+TEST(Engine, NestedBackwardsOfAnyDepthTakePartInTheCapture) {
+  constexpr int kDepth = 60;  // more than one thread runs
+  CachingAllocator& memory = caching_allocator(kMeta);
+  const ActiveCapture capture{{kMeta, 0}, &memory, memory.create_pool()};
+  std::vector<const ActiveCapture*> captures;
+  std::function<void(int)> at_depth = [&](int depth) {
+    const EnableGradGuard recording;
+    const Tensor y = leaf({1}) * 1;
+    y.register_hook([&, depth](const Tensor&) {
+      captures.push_back(active_capture());
+      if (depth > 1) at_depth(depth - 1);
+      return Tensor();
+    });
+    y.sum().backward();
+  };
+  {
+    const CaptureScope capturing(&capture);
+    at_depth(kDepth);
+  }
+  EXPECT_EQ(captures, std::vector<const ActiveCapture*>(kDepth, &capture));
+  memory.release_pool(capture.pool);
 }
 
 TEST(Engine, AFinalCallbackFromDeepInsideRunsAfterTheOutermostBackward) {

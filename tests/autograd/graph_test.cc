@@ -144,6 +144,13 @@ TEST(GraphToDot, IsAWholeFile) {
   EXPECT_THAT(graph_to_dot({x.exp()}), HasSubstr("\\nkeeps result by hooks\"];"));
 }
 
+TEST(GraphToDot, OfATensorWithoutAHistoryIsEmpty) {
+  GraphToDotOptions options;
+  options.fold_blocks = true;
+  EXPECT_EQ(graph_to_dot({sample::vector({1, 2})}, options),
+            "digraph backward {\n  node [fontname=\"sans-serif\", fontsize=10];\n}\n");
+}
+
 TEST(GraphToDot, LeavesOutArgumentsWithoutAGradient) {
   const Tensor x = leaf({1, 2}), constant = sample::vector({3, 4});
   const std::string dot = graph_to_dot({constant * x});
