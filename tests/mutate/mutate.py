@@ -25,14 +25,14 @@ SOURCE = ROOT / "build/mutate/source"
 TREE = SOURCE / "build/release"
 # A test that hangs has caught the error: it is stopped when it takes this much longer than without.
 SLOWER, SECONDS_MORE = 3, 20
-# So has one that writes this much: no planted error may fill the disk. A limit of the process would change
-# what tests of large files see.
+# Bytes of memory for the files of tests, which there wait for no disk and end with the test; so has caught the
+# error a test that writes more.
 MOST_WRITTEN = 8 << 30
-# Runs "$@" where the copy appears as the repository. Processes and shared memory that it leaves behind
+# Runs "$@" where the copy appears as the repository. Processes, files and shared memory that it leaves behind
 # end with it.
-INSIDE = ["unshare", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh",
-          "-c", 'mount --bind "$0" "$1" && mount -t tmpfs tmpfs /dev/shm && cd "$1" && shift && exec "$@"',
-          str(SOURCE), str(ROOT)]
+INSIDE = ["unshare", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+          f'mount --bind "$0" "$1" && mount -t tmpfs -o size={MOST_WRITTEN} tmpfs /dev/shm && '
+          'mkdir /dev/shm/tmp && cd "$1" && shift && exec "$@"', str(SOURCE), str(ROOT)]
 
 
 def fail(text):
@@ -95,22 +95,18 @@ def run_tests(target, suites, shards, limit=None):
     patterns = ":".join(f"{suite}.*:*/{suite}.*:{suite}/*" for suite in sorted(suites))
     command = [*INSIDE, f"build/release/bin/{target}", "--gtest_fail_fast", f"--gtest_filter={patterns}"]
     running = []
-    scratch = tempfile.mkdtemp(prefix="mutate")
-    free = shutil.disk_usage(scratch).free
     for shard in range(shards):
         output = tempfile.TemporaryFile(mode="w+", errors="replace")
         running.append((subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             start_new_session=True,
             env=os.environ | {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard),
-                              "TMPDIR": scratch}), output))
+                              "TMPDIR": "/dev/shm/tmp"}), output))
     caught, seconds = None, {}
     waiting = list(running)
     while waiting and not caught:
         if limit and time.monotonic() - start > limit:
             caught = "a test that does not end"
-        if shutil.disk_usage(scratch).free < free - MOST_WRITTEN:
-            caught = "a test that fills the disk"
         for process, output in list(waiting):
             if process.poll() is None:
                 continue
@@ -129,7 +125,6 @@ def run_tests(target, suites, shards, limit=None):
             os.killpg(process.pid, 9)
             process.wait()
         output.close()
-    shutil.rmtree(scratch, ignore_errors=True)
     return caught, seconds
 
 
@@ -168,24 +163,43 @@ def meaning(text):
     return re.sub(r"\.reserve\([^;]*?\);", ".reserve();", text)
 
 
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
 # Opens a block that `continue` may end, and one that only chooses what is done.
 LOOP, CHOICE = re.compile(r"^(?:for|while|do)\b"), re.compile(r"^(?:if|else|\}\s*else)\b")
 
 
-def ends_a_loop(before, after):
-    """Whether the change inserts a `continue` behind the last statement of a loop's body. Blocks are told by
-    the lines that open and close them, as clang-format writes them."""
+def inserted(before, after):
+    """The line that was inserted and the number of those before it; None for another change."""
     old, new = before.splitlines(), after.splitlines()
     at = next((i for i, (left, right) in enumerate(zip(old, new)) if left != right), len(old))
-    if len(new) != len(old) + 1 or at >= len(old) or new[at].strip() != "continue;" or new[at + 1:] != old[at:]:
-        return False
-    opened = []
-    for line in old[:at]:
-        code = line.split("//")[0].strip()
+    if len(new) != len(old) + 1 or new[at + 1:] != old[at:]:
+        return None
+    return new[at].strip(), at
+
+
+def blocks_around(lines):
+    """What opens the blocks that these lines leave open, from the outside in. Blocks are told by the lines that
+    open and close them, as clang-format writes them."""
+    opened, statement = [], ""
+    for line in lines:
+        code = re.sub(r"//.*", "", STRING.sub('""', line)).strip()
+        # What opens a block may take several lines.
+        statement = f"{statement} {code}".strip() if statement.count("(") > statement.count(")") else code
         if code.startswith("}") and opened:
             opened.pop()
         if code.endswith("{"):
-            opened.append(code)
+            opened.append(statement)
+            statement = ""
+    return opened
+
+
+def ends_a_loop(before, after):
+    """Whether the change inserts a `continue` behind the last statement of a loop's body."""
+    line, at = inserted(before, after) or ("", 0)
+    if line != "continue;":
+        return False
+    old = before.splitlines()
+    opened = blocks_around(old[:at])
     below = iter(line.strip() for line in old[at:])
     while opened:
         closing, header = next(below), opened.pop()
@@ -208,12 +222,50 @@ def changes_code(before, after):
     return meaning(before) != meaning(after) and not ends_a_loop(before, after)
 
 
-def mutants_of(name, text, folder):
-    """All changed texts of a source that universalmutator makes; it writes to its working folder, too."""
+# What no code that compiles contains, though universalmutator writes it: operators that stand together, unary
+# ones that are none, operators in place of a reference or a bracket, numbers in names, and a condition behind an
+# operand.
+NO_CODE = [re.compile(pattern) for pattern in (
+    r"[=!<>]==", r"(?:return|[(,=]) ?[/%]", r"\w[-+|/%] \w", r"_cast *(?:[^< ]|<=)",
+    r"[A-Za-z]-?\d*\(\d+[-+]1\)", r"[A-Za-z]-\d",
+    r"[\w)](?<!\breturn)(?<!\bif)(?<!\bwhile) \(1==1\)")]
+# Words that it writes in place of others.
+SWAPPED = {"begin", "end", "min", "max", "rbegin", "rend", "cbegin", "cend", "any_of", "all_of",
+           "none_of", "min_element", "max_element", "front_inserter", "back_inserter", "inner_product",
+           "accumulate", "break", "continue", "if", "while"}
+WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def words_of(text):
+    return set(WORD.findall(text))
+
+
+def may_compile(before, after, words):
+    """Whether the compiler may take the changed text, as far as the changed lines tell: their brackets are as
+    many as before, each word is one of `words`, and what ends a loop is in one."""
+    line, at = inserted(before, after) or ("", 0)
+    if line in ("break;", "continue;"):
+        blocks = [re.sub(r"^\}\s*", "", block) for block in blocks_around(before.splitlines()[:at])]
+        return any(LOOP.match(block) or line == "break;" and block.startswith("switch") for block in blocks)
+    _, lines = difference(before, after)
+    old, new = ("\n".join(re.sub(r"//.*|/\*.*?\*/", "", STRING.sub('""', line[1:]))
+                          for line in lines if line[0] == sign) for sign in "-+")
+    return (all(old.count(left) - old.count(right) == new.count(left) - new.count(right)
+                for left, right in ("()", "[]", "{}"))
+            and not any(pattern.search(new) and not pattern.search(old) for pattern in NO_CODE)
+            and words_of(new) - words_of(old) <= words)
+
+
+def mutants_of(name, text, folder, words):
+    """The changed texts of a source that universalmutator makes, those of one meaning once, without those that
+    the compiler refuses for certain. It writes to its working folder, too."""
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["mutate", SOURCE / name, "cpp", "--noCheck", "--mutantDir", folder],
                    cwd=folder.parent, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
-    return sorted(path for path in folder.iterdir() if changes_code(text, path.read_text()))
+    texts = {path: path.read_text() for path in sorted(folder.iterdir())}
+    first = {meaning(changed): path for path, changed in reversed(texts.items())}
+    return sorted(path for path in first.values()
+                  if changes_code(text, texts[path]) and may_compile(text, texts[path], words))
 
 
 class Planted:
@@ -293,13 +345,16 @@ def main():
     # Sources of what this build does without are in no library.
     sources = [name for name in sources if any(TREE.glob(f"CMakeFiles/*.dir/{name}.o"))]
     weights = [texts[name].count("\n") for name in sources]
+    words = set().union(*(words_of((SOURCE / name).read_text()) for name in subprocess.run(
+        ["git", "ls-files", "*.h"], check=True, capture_output=True, text=True).stdout.split()))
     made, tried = {}, set()
     caught = planted = refused = equivalent = 0
     with tempfile.TemporaryDirectory() as temporary:
         while planted < options.n:
             name = choice.choices(sources, weights)[0]
             if name not in made:
-                made[name] = mutants_of(name, texts[name], Path(temporary) / name)
+                made[name] = mutants_of(name, texts[name], Path(temporary) / name,
+                                        words | words_of(texts[name]) | SWAPPED)
             left = [mutant for mutant in made[name] if mutant not in tried]
             if not left:
                 if all(mutant in tried for mutants in made.values() for mutant in mutants) \
