@@ -236,6 +236,17 @@ TEST(InPlaceOnViews, PartsOfASplitAreRefused) {
   EXPECT_THROWS(parts[0].mul_(sample::vector({1, 2})), AutogradError, "split", "slice()");
 }
 
+TEST(InPlaceOnViews, AViewOfATensorThatLeftTheGraphKeepsItsHistory) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 3;
+  const Tensor view = y.slice(0, 0, 1);
+  y.detach_();
+  y.add_(sample::vector({5, 6}));
+  EXPECT_EQ(elements(view), std::vector<double>{8});
+  view.sum().backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(3, 0));
+}
+
 TEST(InPlaceOnViews, PartsOfASplitDoNotFollowTheirBase) {
   const Tensor y = leaf({1, 2, 3}) * 2;
   const std::vector<Tensor> parts = y.split(2);
