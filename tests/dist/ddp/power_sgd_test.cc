@@ -206,6 +206,18 @@ TEST(PowerSgd, WhatDoesNotPayIsSummedAsItIs) {
   EXPECT_GT(distance(found[1][0], sum_over_ranks(gradients, 2, 1, 0)), 0.1);
 }
 
+TEST(PowerSgd, VectorsAndNumbersAreSummedAsTheyAre) {
+  const Shapes shapes = {{100}, {}};
+  const Gradients gradients = gradients_of(shapes);
+  const auto found = run(shapes, {.rank = 4, .min_compression = 0}, 2, 2, gradients);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const std::vector<double> sum = sum_over_ranks(gradients, 2, 1, i);
+    for (size_t j = 0; j < sum.size(); ++j) {
+      EXPECT_EQ(found[1][i][j], static_cast<float>(sum[j])) << i;
+    }
+  }
+}
+
 TEST(PowerSgd, SendsTheFactorsAndTheRestAlone) {
   const Shapes shapes = {{64, 48}, {64}, {32, 128}, {32}};
   const Gradients gradients = gradients_of(shapes);
