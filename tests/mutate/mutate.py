@@ -152,14 +152,15 @@ EXTREME = re.compile(r"\b(std::(?:min|max)(?:<[\w:]+>)?)\(([^(),{}]+),([^(),{}]+
 
 def meaning(text):
     """The text without what no test can notice: comments, #include lines, spaces, assertions (LS_ASSERT states
-    what no caller can violate), the order of the arguments of std::min and std::max, the length of a sleep, and
-    how much memory is reserved ahead."""
+    what no caller can violate), the order of the arguments of std::min and std::max, the length of a sleep, how
+    much memory is reserved ahead, and locks, without which `./dev lint` refuses the members that they guard."""
     text = re.sub(r"//.*|/\*.*?\*/", "", text)
     text = re.sub(r"\b(static_assert|LS_ASSERT)\(.*?\);", "", text, flags=re.S)
     lines = [re.sub(r"\s+", "", line) for line in text.splitlines()]
     text = "\n".join(line for line in lines if line and not line.startswith("#include"))
     text = EXTREME.sub(lambda found: f"{found[1]}({','.join(sorted(found.groups()[1:]))})", text)
     text = re.sub(r"\bsleep_for\(std::chrono::\w+\([^;]*?\)\);", "sleep_for();", text)
+    text = re.sub(r"\bconstMutexLock\w+\([^;]*?\);\n?", "", text)
     return re.sub(r"\.reserve\([^;]*?\);", ".reserve();", text)
 
 
