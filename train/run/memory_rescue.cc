@@ -89,7 +89,7 @@ void MemoryRescue::write_parts(const MemoryCopies& copies, const MemoryCopies::P
   const bool is_own = claim(offer(), rank);
   const int other = copies.other_rank();
   const auto is_claimed = [&] { return name_exists(claim_of(offer(), other)); };
-  const bool is_other = !wait_until(begin + kToClaim, is_claimed) && claim(offer(), other);
+  const bool is_other = !wait_until(begin + to_claim, is_claimed) && claim(offer(), other);
   if (is_own) write(rank, parts.own);
   if (is_other) write(other, parts.other);
 }

@@ -32,9 +32,9 @@ struct MemoryRescue {
   /// loss, unless one of them writes a checkpoint.
   static constexpr std::chrono::seconds kToCome{5};
   /// After which parts are claimed by those that have a copy.
-  static constexpr std::chrono::seconds kToClaim{1};
+  std::chrono::milliseconds to_claim{1000};
   /// How long the others may take to come, which first end what they compute.
-  std::chrono::seconds to_be_claimed{20};
+  std::chrono::milliseconds to_be_claimed{20'000};
   static constexpr std::chrono::seconds kToWrite{110};
 
   /// For the rank that holds the lock: writes the newest copies, unless a checkpoint is as new.

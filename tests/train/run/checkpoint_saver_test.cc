@@ -32,7 +32,9 @@ TEST(CheckpointSaver, BesideTrainingTheSameBytesAreSaved) {
         std::pair("device: \"host:0\" parallel { strategy: HYBRID_SHARD shard_size: 2 }", 4),
         std::pair("device: \"host:0\" parallel { strategy: FULL_SHARD cpu_offload: true }", 2),
         std::pair("device: \"host:0\" optimizer { sgd { momentum: 0.9 } }", 1)}) {
-    for (const char* files : {"files: AUTO", "files: WHOLE", "files: SHARDS"}) {
+    // One rank writes whole files whatever it is asked for.
+    for (const char* files : {"files: WHOLE", "files: SHARDS"}) {
+      if (ranks == 1 && files == std::string("files: SHARDS")) continue;
       const std::string config = std::string(kRun) + parallel;
       const TemporaryDirectory at_once, beside;
       rethrow_first(run_on_ranks(tiny_run(at_once, config + saving(files)), at_once, ranks));

@@ -105,7 +105,8 @@ class MemoryRescueTest : public testing::Test {
       trainer.step();
       (void)copies.newest();
       MemoryRescue rescue{directory, "start", group.rank(), group.size()};
-      rescue.to_be_claimed = std::chrono::seconds(2);
+      rescue.to_claim = std::chrono::milliseconds(50);
+      rescue.to_be_claimed = to_be_claimed_;
       then(group.rank(), rescue, copies);
       group.barrier().wait();
     }));
@@ -121,6 +122,7 @@ class MemoryRescueTest : public testing::Test {
   }
 
   TemporaryDirectory folder_;
+  std::chrono::milliseconds to_be_claimed_ = std::chrono::seconds(20);
 };
 
 TEST_F(MemoryRescueTest, WritesThePartOfALostRankOnce) {
@@ -142,6 +144,7 @@ TEST_F(MemoryRescueTest, WritesThePartOfALostRankOnce) {
 }
 
 TEST_F(MemoryRescueTest, WithoutAPartAndItsCopySavesNothing) {
+  to_be_claimed_ = std::chrono::milliseconds(300);
   train(4, [&](int rank, const MemoryRescue& rescue, MemoryCopies& copies) {
     if (rank == 0) {
       expect_error<CheckpointError>([&] { lead(rescue, copies); },
