@@ -11,7 +11,7 @@
 #include <random>
 #include <string>
 #include <thread>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "core/device/device_runtime.h"
@@ -150,12 +150,11 @@ void sum_leaves(int64_t first, int64_t end, int64_t leaves, int64_t count, const
 /// Reference: the sum over all leaves. The last one is kept, as ranks that are threads ask alike.
 Tensor sum_of_leaves(int64_t leaves, int64_t count) {
   static std::mutex lock;
-  static std::pair<int64_t, int64_t> kept;
-  static Tensor sum;
+  static std::tuple<int64_t, int64_t, Tensor> kept;
   const std::lock_guard guard(lock);
-  if (!sum.defined() || kept != std::pair(leaves, count)) {
-    kept = {leaves, count};
-    sum = empty({count}, DType::kF32);
+  auto& [of_leaves, of_count, sum] = kept;
+  if (!sum.defined() || of_leaves != leaves || of_count != count) {
+    kept = {leaves, count, empty({count}, DType::kF32)};
     sum_leaves(0, leaves == 9 ? 16 : leaves, leaves, count, sum);
   }
   return sum;
@@ -165,13 +164,12 @@ Tensor sum_of_leaves(int64_t leaves, int64_t count) {
 struct LeafSums {
   LeafSums(const ProcessGroup& group, const LeafDeal& deal, int64_t count)
       : expected(sum_of_leaves(deal.leaves(), count)) {
-    const int64_t leaves = deal.leaves();
     const auto trees = subtrees(deal.of(group.rank()));
     // Rows with gaps between them, as in an arena.
     const Tensor rows = empty({static_cast<int64_t>(trees.size()), count + 5}, DType::kF32);
     sums = slice(rows, 1, 0, count);
     for (size_t row = 0; row < trees.size(); ++row) {
-      sum_leaves(trees[row].first, trees[row].end, leaves, count,
+      sum_leaves(trees[row].first, trees[row].end, deal.leaves(), count,
                  select(sums, 0, static_cast<int64_t>(row)));
     }
   }
