@@ -10,6 +10,7 @@ tree stay valid and only the changed file is compiled.
 
 import argparse
 import difflib
+import itertools
 import os
 import random
 import re
@@ -201,7 +202,8 @@ def ends_a_loop(before, after):
         return False
     old = before.splitlines()
     opened = blocks_around(old[:at])
-    below = iter(line.strip() for line in old[at:])
+    # No line is left for a bracket that is closed within one.
+    below = itertools.chain((line.strip() for line in old[at:]), itertools.repeat("}"))
     while opened:
         closing, header = next(below), opened.pop()
         if not closing.startswith("}"):
