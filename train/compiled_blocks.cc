@@ -14,7 +14,8 @@ CompiledBlocks::Layers& CompiledBlocks::layers_of(const nn::BlockPass& pass) {
   const auto found = kinds_.find(kind);
   if (found != kinds_.end()) return found->second;
   const std::string name = nn::class_name(pass.block);
-  return kinds_.try_emplace(kind, name, CompiledLayers({.name = name, .kernels = kernels_})).first->second;
+  return kinds_.try_emplace(kind, name, CompiledLayers({.name = name, .kernels = kernels_}))
+      .first->second;
 }
 
 Tensor CompiledBlocks::call(const nn::BlockPass& pass, std::string_view why) {

@@ -15,8 +15,8 @@ namespace lockstep::functors {
 // the names of its GPU kernels. kHeavy marks functors costly enough that the loop is split into
 // smaller parts.
 
-/// Functors of f32 whose vectorised body does not handle arguments for which `rare` is true: `exact`
-/// computes the results of those.
+/// Functors of f32 whose vectorised body does not handle arguments for which `rare` is true:
+/// `exact` computes the results of those.
 template <class F, class... A>
 concept HasRare = requires(A... a) {
   F::rare(a...);

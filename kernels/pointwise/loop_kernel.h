@@ -1,7 +1,7 @@
 #pragma once
 
-// What the text of a loop kernel begins with (kernels/cpu/loop_source.h): this header and those that it
-// includes are compiled at run time, without the library.
+// What the text of a loop kernel begins with (kernels/cpu/loop_source.h): this header and those
+// that it includes are compiled at run time, without the library.
 
 #include <cstddef>
 #include <cstdint>

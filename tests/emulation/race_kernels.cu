@@ -1,5 +1,5 @@
-// Kernels with races and without, for tests/cuda/race_test.cc. They are part of the emulation because
-// only between blocks of such kernels races are found (races.h).
+// Kernels with races and without, for tests/cuda/race_test.cc. They are part of the emulation
+// because only between blocks of such kernels races are found (races.h).
 
 #include "tests/emulation/race_kernels.h"
 
