@@ -168,18 +168,18 @@ void LoopGroup::request_kernel() {
 }
 
 LoopKernel LoopGroup::choose(std::span<void* const> memory) const {
-  if (const LoopKernel chosen = chosen_.load(std::memory_order_relaxed)) return chosen;
   const LoopKernel made = kernel_ ? kernel_->get() : nullptr;
-  if (made == nullptr || was_tried_.exchange(true, std::memory_order_relaxed)) return nullptr;
-  const KernelTrial trial = backend_->try_kernel(program_, count_, memory, made);
-  has_other_bits_.store(trial == KernelTrial::kOtherBits, std::memory_order_relaxed);
-  if (trial != KernelTrial::kFaster) return nullptr;
-  chosen_.store(made, std::memory_order_relaxed);
-  return made;
+  if (made == nullptr) return nullptr;
+  KernelTrial trial = trial_.load(std::memory_order_relaxed);
+  if (trial == KernelTrial::kNone) {
+    trial = backend_->try_kernel(program_, count_, memory, made);
+    trial_.store(trial, std::memory_order_relaxed);
+  }
+  return trial == KernelTrial::kFaster ? made : nullptr;
 }
 
 std::string LoopGroup::refusal() const {
-  if (has_other_bits_.load(std::memory_order_relaxed)) {
+  if (trial_.load(std::memory_order_relaxed) == KernelTrial::kOtherBits) {
     return "the kernel of the " + kernel_->source().what + " computes other bits";
   }
   return kernel_ ? kernel_->failure() : std::string();

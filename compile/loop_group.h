@@ -42,7 +42,9 @@ class LoopGroup {
   /// the loops are faster.
   std::string refusal() const;
   /// Whether the kernel has taken the loops' place.
-  bool runs_kernel() const { return chosen_.load(std::memory_order_relaxed) != nullptr; }
+  bool runs_kernel() const {
+    return trial_.load(std::memory_order_relaxed) == KernelTrial::kFaster;
+  }
 
   /// Computes the values of the group that are read later. `values` holds its operands.
   void run(std::vector<Tensor>& values) const;
@@ -65,9 +67,7 @@ class LoopGroup {
   int64_t count_ = 0;  ///< elements
   const LoopBackend* backend_ = nullptr;
   std::shared_ptr<const PendingKernel> kernel_;
-  mutable std::atomic<LoopKernel> chosen_ = nullptr;
-  mutable std::atomic<bool> was_tried_ = false;
-  mutable std::atomic<bool> has_other_bits_ = false;
+  mutable std::atomic<KernelTrial> trial_ = KernelTrial::kNone;
 };
 
 }  // namespace lockstep::compiler

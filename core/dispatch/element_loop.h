@@ -103,6 +103,7 @@ struct LoopSource {
 
 /// What became of a kernel that was tried.
 enum class KernelTrial : uint8_t {
+  kNone,       ///< it was not tried
   kFaster,     ///< it computes the loops' bits in no more time
   kSlower,     ///< the loops' bits, in more time
   kOtherBits,  ///< a fault of the compiler, or of the source

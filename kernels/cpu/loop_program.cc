@@ -172,31 +172,18 @@ class ProgramRun {
         at[i] = rooms.buffers + slot.buffer * kRoom;
       }
     }
-    if (kernel_ != nullptr) return kernel_block(first, length, at);
+    if (kernel_ != nullptr) {
+      kernel_(length, reinterpret_cast<void* const*>(at.data()), constants_.data());
+    }
     const std::byte* number = rooms.numbers;
     for (const LoopProgram::Step& step : program_.steps) {
-      compute(step, length, at, number, rooms.lanes);
-      if (streamed_ && slot(step.result).place == Place::kResult) {
-        stream_result(step.result, first, length, at);
-      }
+      if (kernel_ == nullptr) compute(step, length, at, number, rooms.lanes);
+      const LoopProgram::Slot& result = slot(step.result);
+      if (!streamed_ || result.place != Place::kResult) continue;
+      const int64_t bytes = bytes_of(result.dtype);
+      stream(static_cast<std::byte*>(memory(step.result)) + first * bytes,
+             at[static_cast<size_t>(step.result)], length * bytes);
     }
-  }
-
-  void kernel_block(int64_t first, int64_t length, const std::vector<std::byte*>& at) const {
-    void* const* const places = reinterpret_cast<void* const*>(at.data());
-    kernel_(length, places, constants_.data());
-    for (const LoopProgram::Step& step : program_.steps) {
-      if (streamed_ && slot(step.result).place == Place::kResult) {
-        stream_result(step.result, first, length, at);
-      }
-    }
-  }
-
-  void stream_result(int32_t number, int64_t first, int64_t length,
-                     const std::vector<std::byte*>& at) const {
-    const int64_t bytes = bytes_of(slot(number).dtype);
-    stream(static_cast<std::byte*>(memory(number)) + first * bytes, at[static_cast<size_t>(number)],
-           length * bytes);
   }
 
   void compute(const LoopProgram::Step& step, int64_t length, const std::vector<std::byte*>& at,
