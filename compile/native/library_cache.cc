@@ -138,8 +138,10 @@ fs::path LibraryCache::add(const ContentHash& key, const fs::path& library,
 }
 
 fs::path LibraryCache::make_workplace() const {
-  create_folders(folder_, "cache");
-  (void)::chmod(folder_.c_str(), S_IRWXU);
+  if (!name_exists(folder_)) {
+    create_folders(folder_, "cache");
+    (void)::chmod(folder_.c_str(), S_IRWXU);  // whatever the umask lets others do
+  }
   remove_left_behind(folder_);
   std::string name =
       (folder_ / (workplace_start() + std::to_string(::getpid()) + "-XXXXXX")).string();
