@@ -98,7 +98,7 @@ struct Cut {
 /// - Where this saves no bytes between hosts (16 bits, or uneven hosts), plans are as for one host.
 Schedule plan(const Operation& operation, int rank, const HostLayout& layout, const Cut& cut);
 
-/// The same for `size` ranks of one host.
+/// Returns the plan for `size` ranks of one host.
 Schedule plan(const Operation& operation, int rank, int size, const Cut& cut);
 
 }  // namespace lockstep::dist

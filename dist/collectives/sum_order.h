@@ -24,7 +24,7 @@ struct SumOrder {
     int rank = 0;
     int sum = 0;
   };
-  /// Of the terms `first` to `first` + `joins.size()` - 1, all of ranks of `host`.
+  /// Adds the terms `first` to `first` + `joins.size()` - 1, which are all of ranks of `host`.
   struct Partial {
     int host = 0;
     size_t first = 0;

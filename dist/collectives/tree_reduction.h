@@ -22,7 +22,7 @@ Reduction reduction_of_partials(const Reduction& reduction);
 /// How sources are reduced: which dtypes, and in which order.
 struct OrderedReduction {
   DType from = DType::kU8;  ///< of the sources
-  /// Of the result. Equal to `from`, or one of the two is `partial_dtype` of the other.
+  /// The result's: it equals `from`, or one of the two is `partial_dtype` of the other.
   DType to = DType::kU8;
   Reduction reduction;
   /// Source i is pushed on a stack, and then the two on top are combined `joins[i]` times, the
