@@ -136,11 +136,8 @@ void Dispatcher::remove_kernel(Operator* op, uint64_t id) {
 
 void Dispatcher::undefine(Operator& op) {
   const MutexLock lock(mutex_);
-  std::vector<Operator*> family;
-  for (const auto& [name, other] : operators_) {
-    if (other->root_ == &op) family.push_back(other.get());
-  }
-  for (Operator* other : family) retire(*other);
+  for (Operator* form : op.forms_) retire(*form);
+  retire(op);
 }
 
 void Dispatcher::retire(Operator& op) {
@@ -202,8 +199,8 @@ void Dispatcher::remove_fallback(Key key) {
 void Dispatcher::resolve_family(Operator& op) {
   resolve(op);
   // The other forms use the kernels of this one.
-  for (auto& [name, other] : operators_) {
-    if (other->defined_ && other->root_ == &op && other.get() != &op) resolve(*other);
+  for (Operator* form : op.forms_) {
+    if (form->defined_) resolve(*form);
   }
 }
 

@@ -83,6 +83,7 @@ const Operator* OpDefinition::form(OpForm form, std::optional<std::string_view> 
   other.op_->schema_ = std::move(schema);  // keeps defaults that do not print
   other.op_->form_ = form;
   other.op_->root_ = op_;
+  op_->forms_.push_back(other.op_);
   if (form == OpForm::kInPlace) op_->has_in_place_ = true;
   other.op_->doc_ = op_->doc_;
   other.kind(op_->kind_, op_->definition_, std::move(adapters));

@@ -192,6 +192,7 @@ class Operator : public OperatorName {
   Cell cells_[kKeyCount];
   OpAdapters adapters_;
   Operator* root_ = this;
+  std::vector<Operator*> forms_;  ///< of a functional form: those that use its kernels
   int alias_argument_ = -1;
   AnyFunction definition_ = nullptr;  ///< shape rule, geometry function or composite body
   void* definition_data_ = nullptr;
