@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "benchmarks/growth/growth_case.h"
+#include "benchmarks/scratch_folder.h"
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "train/build.h"

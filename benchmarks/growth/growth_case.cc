@@ -1,11 +1,8 @@
 #include "benchmarks/growth/growth_case.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 #include <fstream>
-#include <stdexcept>
-#include <system_error>
 
 namespace lockstep::growth {
 
@@ -46,17 +43,6 @@ void Meter::stop() {
 void Meter::count_bytes(double bytes) {
   counted_ = true;
   cost_.bytes = bytes;
-}
-
-ScratchFolder::ScratchFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "growth-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-  path_ = pattern;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace lockstep::growth

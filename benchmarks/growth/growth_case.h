@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace lockstep::growth {
@@ -48,19 +46,5 @@ std::vector<GrowthCase> data_cases();
 std::vector<GrowthCase> tensor_cases();
 std::vector<GrowthCase> memory_cases();
 std::vector<GrowthCase> graph_cases();
-
-/// A folder that is removed with its contents.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace lockstep::growth

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "benchmarks/growth/growth_case.h"
+#include "benchmarks/scratch_folder.h"
 #include "configs/load.h"
 #include "configs/run.pb.h"
 #include "train/run/checkpoint.h"

@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "core/device/device_runtime.h"
@@ -19,6 +17,7 @@
 #include "core/ops/view/view.h"
 #include "dist/collectives/leaf_deal.h"
 #include "dist/collectives/reduction.h"
+#include "tests/dist/group/random_tensors.h"
 
 namespace lockstep::dist {
 namespace {
@@ -112,52 +111,16 @@ void all_reduce_of_every_size(ProcessGroup& group) {
   }
 }
 
-Tensor random_tensor(DType dtype, int rank, int64_t count) {
-  std::mt19937_64 random(static_cast<uint64_t>(rank) + 1);
-  std::normal_distribution<float> normal;
-  const Tensor tensor = empty({count}, DType::kF32);
-  std::generate_n(tensor.data<float>(), count, [&] { return normal(random); });
-  return tensor.to(dtype);
-}
-
 void sums_are_taken_in_the_order_of_ranks(ProcessGroup& group) {
   for (const int64_t count : {int64_t{100}, int64_t{50'001}}) {
     const Tensor tensor = random_tensor(DType::kF32, group.rank(), count);
     group.all_reduce(tensor).wait();
     const Tensor expected = random_tensor(DType::kF32, 0, count);
     for (int rank = 1; rank < group.size(); ++rank) {
-      const Tensor next = random_tensor(DType::kF32, rank, count);
-      for (int64_t i = 0; i < count; ++i) expected.data<float>()[i] += next.data<float>()[i];
+      add_to(expected, random_tensor(DType::kF32, rank, count));
     }
     expect_same_bits(tensor, expected, describe(DType::kF32, count));
   }
-}
-
-/// Reference: sums leaves [first, end) by the tree, which halves recursively.
-void sum_leaves(int64_t first, int64_t end, int64_t leaves, int64_t count, const Tensor& out) {
-  if (end - first == 1) {
-    out.copy_(random_tensor(DType::kF32, static_cast<int>(first), count));
-    return;
-  }
-  const int64_t middle = (first + end) / 2;
-  sum_leaves(first, middle, leaves, count, out);
-  if (middle >= leaves) return;
-  const Tensor right = empty({count}, DType::kF32);
-  sum_leaves(middle, end, leaves, count, right);
-  for (int64_t i = 0; i < count; ++i) out.data<float>()[i] += right.data<float>()[i];
-}
-
-/// Reference: the sum over all leaves. The last one is kept, as ranks that are threads ask alike.
-Tensor sum_of_leaves(int64_t leaves, int64_t count) {
-  static std::mutex lock;
-  static std::tuple<int64_t, int64_t, Tensor> kept;
-  const std::lock_guard guard(lock);
-  auto& [of_leaves, of_count, sum] = kept;
-  if (!sum.defined() || of_leaves != leaves || of_count != count) {
-    kept = {leaves, count, empty({count}, DType::kF32)};
-    sum_leaves(0, leaves == 9 ? 16 : leaves, leaves, count, sum);
-  }
-  return sum;
 }
 
 /// A rank's sums of its subtrees, and their sum over all leaves.
@@ -223,8 +186,7 @@ void sixteen_bits_are_summed_in_f32_and_rounded_once(ProcessGroup& group) {
     group.all_reduce(tensor).wait();
     const Tensor sum = random_tensor(dtype, 0, count).to(DType::kF32);
     for (int rank = 1; rank < group.size(); ++rank) {
-      const Tensor next = random_tensor(dtype, rank, count).to(DType::kF32);
-      for (int64_t i = 0; i < count; ++i) sum.data<float>()[i] += next.data<float>()[i];
+      add_to(sum, random_tensor(dtype, rank, count).to(DType::kF32));
     }
     expect_same_bits(tensor, sum.to(dtype), to_string(dtype));
   }
