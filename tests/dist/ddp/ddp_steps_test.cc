@@ -46,6 +46,21 @@ TEST(DdpSteps, NoSyncOverTheLastBackwardIsFoundBeforeTheGradientsAreLostOrUsed) 
   });
 }
 
+TEST(DdpSteps, ABackwardUnderNoSyncBehindOneThatWasSummedLeavesNoGradientsToUse) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const SmallModel model;
+    Ddp ddp(model, group);
+    model.loss(0).backward();
+    EXPECT_EQ(ddp.gradients().size(), 2u);
+    {
+      const auto no_sync = ddp.no_sync();
+      model.loss(1).backward();
+    }
+    expect_error<AutogradError>([&] { (void)ddp.gradients(); }, "got 1 under no_sync() after it");
+    ddp.discard_grad();
+  });
+}
+
 TEST(DdpSteps, NoSyncGuardsNest) {
   all_ranks(2, [](ProcessGroup& group) {
     const SmallModel model;
