@@ -1,22 +1,22 @@
 #include "dist/group/staging.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "core/ops/factory/factory.h"
-#include "core/ops/reduce/reduce.h"
 #include "core/tensor/stream.h"
-#include "dist/collectives/leaf_deal.h"
 #include "tests/core/device/watched_memory.h"
-#include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
 namespace {
+
+using testing::Each;
 
 constexpr Device kHost0{DeviceType::kHost, 0};
 constexpr int64_t kCount = 1000;
@@ -82,60 +82,73 @@ TEST_F(StagingTest, AnOperationThatCannotBeginIsAnErrorAndChangesNothing) {
   EXPECT_EQ(last_value(), 3);
 }
 
-/// Calls every operation of `group` with tensors on `device`; returns what each rank then has, on
-/// the cpu.
-std::vector<Tensor> every_operation(ProcessGroup& group, Device device) {
-  const int n = group.size(), rank = group.rank();
-  const auto values = [&](int64_t count) {
-    const Tensor tensor = empty({count}, DType::kF32);
-    std::iota(tensor.data<float>(), tensor.data<float>() + count,
-              100.0F * static_cast<float>(rank));
-    return tensor.to(device);
-  };
-  const auto room = [&](int64_t count) { return empty({count}, {DType::kF32, device}).fill_(-1); };
-  std::vector<Tensor> results;
-  const auto keep = [&](const Tensor& tensor, Work work) {
-    work.synchronize();
-    results.push_back(tensor.to(kCPU));
-  };
-  const Tensor summed = values(7), reduced = values(5), sent = values(6);
-  keep(summed, group.all_reduce(summed));
-  keep(reduced, group.reduce(reduced, 1));
-  keep(sent, group.broadcast(sent, 2));
-  const Tensor part = room(4), whole = room(4 * n), own = values(4);
-  keep(part, group.reduce_scatter(part, values(4 * n)));
-  keep(whole, group.all_gather(whole, own));
-  // Rank r sends r + i rows to rank i.
-  std::vector<int64_t> to, from;
-  for (int i = 0; i < n; ++i) to.push_back(rank + i);
-  from = to;  // what i sends to this rank is i + rank rows as well
-  const int64_t rows = std::accumulate(to.begin(), to.end(), int64_t{0});
-  const Tensor exchanged = room(rows);
-  keep(exchanged, group.all_to_all(exchanged, values(rows), from, to));
-  // Around the ring, begun by rank 0: on a device a message waits for the one before.
-  const Tensor received = room(3), message = values(3);
-  if (rank == 0) group.send(message, 1).synchronize();
-  keep(received, group.recv(received, (rank + n - 1) % n));
-  if (rank != 0) group.send(message, (rank + 1) % n).synchronize();
-  const auto deal = LeafDeal::even(2 * n, n);
-  const auto trees = static_cast<int64_t>(subtrees(deal.of(rank)).size());
-  const Tensor tree = room(8), tree_part = room(2);
-  keep(tree, group.tree_all_reduce(tree, values(trees * 8).view({trees, 8}), deal));
-  keep(tree_part,
-       group.tree_reduce_scatter(tree_part, values(trees * 2 * n).view({trees, 2 * n}), deal));
-  group.barrier().synchronize();
-  return results;
+/// An operation of rank 1 of 3, and how many elements it must find and leave.
+struct Counts {
+  Operation operation;
+  int64_t read;
+  int64_t written;
+};
+
+Operation of_kind(OpKind kind, int64_t count) {
+  Operation operation;
+  operation.kind = kind;
+  operation.dtype = DType::kF32;
+  operation.count = count;
+  return operation;
 }
 
-TEST(Staging, EveryOperationOnADeviceGivesWhatItGivesOnTheCpu) {
-  all_ranks(3, [](ProcessGroup& group) {
-    const std::vector<Tensor> expected = every_operation(group, kCPU);
-    const std::vector<Tensor> actual = every_operation(group, kHost0);
-    ASSERT_EQ(actual.size(), expected.size());
-    for (size_t i = 0; i < actual.size(); ++i) {
-      EXPECT_TRUE(equal(actual[i], expected[i])) << "operation " << i;
-    }
-  });
+std::vector<Counts> every_kind() {
+  Operation exchange = of_kind(OpKind::kAllToAll, 0);
+  exchange.send_counts = {2, 3, 4};
+  exchange.receive_counts = {5, 3, 6};
+  Operation from_other = of_kind(OpKind::kBroadcast, 5), from_here = from_other;
+  from_here.root = 1;
+  Operation to_other = of_kind(OpKind::kReduce, 5), to_here = to_other;
+  to_here.root = 1;
+  return {{of_kind(OpKind::kAllReduce, 5), 5, 5},
+          {of_kind(OpKind::kReduceScatter, 5), 15, 5},
+          {of_kind(OpKind::kAllGather, 5), 5, 15},
+          {from_other, 0, 5},
+          {from_here, 5, 0},
+          {to_other, 5, 0},
+          {to_here, 5, 5},
+          {exchange, 9, 14},
+          {of_kind(OpKind::kSend, 5), 5, 0},
+          {of_kind(OpKind::kReceive, 5), 0, 5},
+          {of_kind(OpKind::kBarrier, 0), 0, 0}};
+}
+
+TEST(Staging, CopiesWhatEachOperationReadsAndWritesAndNoMore) {
+  constexpr int64_t kRoom = 20;
+  for (const auto& [operation, read, written] : every_kind()) {
+    SCOPED_TRACE(name(operation.kind) + std::string(" with root ") +
+                 std::to_string(operation.root));
+    const OwnedStream main(kHost0);
+    const StreamGuard guard(main.get());
+    Staging staging(kHost0, 1, 3);
+    const Tensor input = empty({kRoom}, {DType::kF32, kHost0}).fill_(3);
+    const Tensor output = empty({kRoom}, {DType::kF32, kHost0}).fill_(4);
+    std::vector<Operation> operations = {operation};
+    operations[0].input = input.data();
+    operations[0].output = output.data();
+    const auto work = std::make_shared<WorkState>();
+    work->device = kHost0;
+    work->tensors = {input, output};
+    work->finished_at_end = true;
+    std::vector<float> found;
+    staging.start(staging.stage(operations, work), [&](const std::shared_ptr<WorkState>& inner) {
+      const auto* const values = static_cast<const float*>(operations[0].input);
+      found.assign(values, values + read);
+      std::fill_n(static_cast<float*>(operations[0].output), written, 7.0F);
+      inner->finish(nullptr);
+    });
+    work->wait_until_done();
+    ASSERT_EQ(work->error, nullptr);
+    main.get().wait_event(work->finished);
+    EXPECT_THAT(found, Each(3.0F));
+    const Tensor left = output.to(kCPU);
+    for (int64_t i = 0; i < kRoom; ++i) EXPECT_EQ(left.data<float>()[i], i < written ? 7 : 4) << i;
+  }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What a group reports to the stream sanitizer about the tensors it uses, on a device with streams.
+// What a group does with tensors on a device with streams: what it reports to the stream sanitizer
+// about them, and that their values are those of the cpu.
 
 #include "dist/group/transport_group.h"
 
@@ -6,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,7 +16,10 @@
 #include "core/device/stream_sanitizer.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tensor/stream.h"
+#include "dist/collectives/leaf_deal.h"
+#include "dist/collectives/leaf_tree.h"
 #include "tests/core/device/watched_memory.h"
 #include "tests/dist/group/on_ranks.h"
 
@@ -227,6 +232,62 @@ TEST_F(TransportGroupStreams, EveryOperationSaysWhatItReadsAndWrites) {
       work.synchronize();
     });
   }
+}
+
+/// Calls every operation of `group` with tensors on `device`; returns what each rank then has, on
+/// the cpu.
+std::vector<Tensor> every_operation(ProcessGroup& group, Device device) {
+  const int n = group.size(), rank = group.rank();
+  const auto values = [&](int64_t count) {
+    const Tensor tensor = empty({count}, DType::kF32);
+    std::iota(tensor.data<float>(), tensor.data<float>() + count,
+              100.0F * static_cast<float>(rank));
+    return tensor.to(device);
+  };
+  const auto room = [&](int64_t count) { return empty({count}, {DType::kF32, device}).fill_(-1); };
+  std::vector<Tensor> results;
+  const auto keep = [&](const Tensor& tensor, Work work) {
+    work.synchronize();
+    results.push_back(tensor.to(kCPU));
+  };
+  const Tensor summed = values(7), reduced = values(5), sent = values(6);
+  keep(summed, group.all_reduce(summed));
+  keep(reduced, group.reduce(reduced, 1));
+  keep(sent, group.broadcast(sent, 2));
+  const Tensor part = room(4), whole = room(4 * n), own = values(4);
+  keep(part, group.reduce_scatter(part, values(4 * n)));
+  keep(whole, group.all_gather(whole, own));
+  // Rank r sends r + i rows to rank i.
+  std::vector<int64_t> to, from;
+  for (int i = 0; i < n; ++i) to.push_back(rank + i);
+  from = to;  // what i sends to this rank is i + rank rows as well
+  const int64_t rows = std::accumulate(to.begin(), to.end(), int64_t{0});
+  const Tensor exchanged = room(rows);
+  keep(exchanged, group.all_to_all(exchanged, values(rows), from, to));
+  // Around the ring, begun by rank 0: on a device a message waits for the one before.
+  const Tensor received = room(3), message = values(3);
+  if (rank == 0) group.send(message, 1).synchronize();
+  keep(received, group.recv(received, (rank + n - 1) % n));
+  if (rank != 0) group.send(message, (rank + 1) % n).synchronize();
+  const auto deal = LeafDeal::even(2 * n, n);
+  const auto trees = static_cast<int64_t>(subtrees(deal.of(rank)).size());
+  const Tensor tree = room(8), tree_part = room(2);
+  keep(tree, group.tree_all_reduce(tree, values(trees * 8).view({trees, 8}), deal));
+  keep(tree_part,
+       group.tree_reduce_scatter(tree_part, values(trees * 2 * n).view({trees, 2 * n}), deal));
+  group.barrier().synchronize();
+  return results;
+}
+
+TEST(TransportGroup, EveryOperationOnADeviceGivesWhatItGivesOnTheCpu) {
+  all_ranks(3, [](ProcessGroup& group) {
+    const std::vector<Tensor> expected = every_operation(group, kCPU);
+    const std::vector<Tensor> actual = every_operation(group, parse_device("host:0"));
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) {
+      EXPECT_TRUE(equal(actual[i], expected[i])) << "operation " << i;
+    }
+  });
 }
 
 }  // namespace
