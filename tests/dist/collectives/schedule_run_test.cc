@@ -20,6 +20,8 @@ namespace {
 
 using State = ScheduleRun::State;
 
+constexpr int kAlone[] = {0};
+
 /// Numbers whose sum depends on the order of additions.
 Bytes random_elements(DType dtype, uint64_t bytes, std::mt19937_64& random) {
   return with_element_type(dtype, [&]<class T>() {
@@ -292,6 +294,35 @@ TEST(ScheduleRunTest, AnOperationOfNothingIsDoneAtOnce) {
   group.start(0, 0);
   EXPECT_EQ(group.run(0).state(), State::kDone);
   EXPECT_FALSE(group.run(0).advance());
+}
+
+TEST(ScheduleRunTest, OneCallCopiesLittleSoThatMessagesAreLookedAfter) {
+  // 64 copies of 64 KiB, all of which are ready at once.
+  constexpr uint64_t kCopies = 64, kBytes = 64 * 1024;
+  Schedule schedule;
+  for (uint64_t i = 0; i < kCopies; ++i) {
+    Step step;
+    step.slice = {Slice::Memory::kOutput, i * kBytes, kBytes};
+    step.first_source = static_cast<uint32_t>(i);
+    step.source_count = 1;
+    schedule.sources.push_back({Slice::Memory::kInput, i * kBytes, kBytes});
+    schedule.steps.push_back(step);
+  }
+  const Bytes input(kCopies * kBytes, std::byte{7});
+  Bytes output(input.size());
+  RandomNetwork network(1, 1);
+  ScheduleRun run(network.of(0));
+  run.start(schedule, {.input = input.data(), .output = output.data(), .ranks = kAlone});
+  uint64_t copied = 0;
+  while (run.state() == State::kRunning) {
+    run.advance();
+    const auto now = static_cast<uint64_t>(std::ranges::count(output, std::byte{7}));
+    EXPECT_GT(now, copied);
+    // Reading and writing 64 KiB moves twice as much.
+    EXPECT_LE(now - copied, 4 * kBytes);
+    copied = now;
+  }
+  EXPECT_EQ(copied, input.size());
 }
 
 TEST(ScheduleRunTest, ABarrierWaitsForAllAndNamesWhoIsMissing) {
