@@ -64,11 +64,10 @@ Ranges shared_variables(const link_map& object) {
   return found;
 }
 
+/// dladdr1 knows it as well, but looks for the symbol: most of an emulated launch would go there.
 const link_map* object_of(const void* code) {
-  Dl_info info{};
-  link_map* object = nullptr;
-  if (dladdr1(code, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) return nullptr;
-  return object;
+  dl_find_object object{};
+  return _dl_find_object(const_cast<void*>(code), &object) == 0 ? object.dlfo_link_map : nullptr;
 }
 
 const Ranges& known_variables(const link_map& object) {
