@@ -72,6 +72,7 @@ std::string forecast_json(const std::string& config, const train::Forecast& fore
     OrderedJson& entry = list.emplace_back();
     entry["strategy"] = strategy_name(each);
     if (each.shard_size > 0) entry["shard_size"] = each.shard_size;
+    if (each.local_steps) entry["local_sgd"] = true;
     entry["fits"] = each.fits;
     entry["limit"] = each.limit_name();
     if (!each.problem.empty()) {

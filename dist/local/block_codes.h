@@ -9,6 +9,9 @@ namespace lockstep::dist {
 /// Values that share a scale.
 inline constexpr int64_t kCodedBlock = 256;
 
+/// Blocks of `elements` values, the last of which may not be full.
+inline int64_t coded_blocks(int64_t elements) { return (elements + kCodedBlock - 1) / kCodedBlock; }
+
 /// Bytes of the codes of `elements` values, a multiple of kCodedBlock.
 int64_t coded_bytes(int64_t elements, int bits);
 

@@ -12,6 +12,7 @@
 #include "core/ops/view/view.h"
 #include "dist/collectives/operation_label.h"
 #include "dist/local/block_codes.h"
+#include "dist/local/fragments.h"
 #include "dist/rendezvous/rank_list.h"
 
 namespace lockstep::dist {
@@ -56,21 +57,19 @@ LocalSgd::LocalSgd(std::vector<NamedTensor> parameters, ProcessGroup& group,
 
 LocalSgd::~LocalSgd() = default;
 
-/// Fragments of about equal numbers of elements.
+std::vector<int64_t> LocalSgd::elements_of(size_t first, size_t end) const {
+  std::vector<int64_t> elements;
+  for (size_t i = first; i < end; ++i) elements.push_back(parameters_[i].tensor.numel());
+  return elements;
+}
+
 std::vector<LocalSgd::Fragment> LocalSgd::divided() const {
-  int64_t all = 0;
-  for (const NamedTensor& each : parameters_) all += each.tensor.numel();
   std::vector<Fragment> fragments;
   size_t first = 0;
-  int64_t before = 0;
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    before += parameters_[i].tensor.numel();
-    const auto done = static_cast<int64_t>(fragments.size());
-    if (before * options_.fragments >= all * (done + 1) || i + 1 == parameters_.size()) {
-      fragments.push_back(make_fragment(first, i + 1));
-      fragments.back().number = fragments.size();
-      first = i + 1;
-    }
+  for (const size_t end : fragment_ends(elements_of(0, parameters_.size()), options_.fragments)) {
+    fragments.push_back(make_fragment(first, end));
+    fragments.back().number = fragments.size();
+    first = end;
   }
   return fragments;
 }
@@ -82,10 +81,9 @@ LocalSgd::Fragment LocalSgd::make_fragment(size_t first, size_t end) const {
   int64_t blocks = 0;
   for (size_t i = first; i < end; ++i) {
     fragment.offsets.push_back(blocks * kCodedBlock);
-    blocks += (parameters_[i].tensor.numel() + kCodedBlock - 1) / kCodedBlock;
+    blocks += coded_blocks(parameters_[i].tensor.numel());
   }
-  const int64_t ranks = group_->size();
-  fragment.owned = (blocks + ranks - 1) / ranks * kCodedBlock;
+  fragment.owned = owned_elements(elements_of(first, end), group_->size());
   const TensorOptions options{DType::kF32, parameters_[first].tensor.device()};
   const auto arena = [&] { return zeros({elements(fragment)}, options); };
   fragment.global = arena();
@@ -116,9 +114,8 @@ std::vector<Tensor> LocalSgd::by_parameter(Tensor Fragment::*arena) const {
 }
 
 int64_t LocalSgd::since(size_t fragment, int64_t steps) const {
-  const auto number = static_cast<int64_t>(fragment);
-  const auto count = static_cast<int64_t>(fragments_.size());
-  return (steps + number * options_.inner_steps / count) % options_.inner_steps;
+  return steps_since_average(static_cast<int64_t>(fragment), std::ssize(fragments_),
+                             options_.inner_steps, steps);
 }
 
 void LocalSgd::after_update(int64_t steps) {

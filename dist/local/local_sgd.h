@@ -123,6 +123,7 @@ class LocalSgd {
     Tensor received;  ///< codes on the way
     Work work;
   };
+  std::vector<int64_t> elements_of(size_t first, size_t end) const;
   Fragment make_fragment(size_t first, size_t end) const;
   int64_t elements(const Fragment& fragment) const { return fragment.owned * group_->size(); }
   std::vector<Fragment> divided() const;

@@ -15,15 +15,6 @@ namespace {
 /// clusters have more latency for their bandwidth.
 constexpr int64_t kMost = int64_t{1} << 30;
 
-/// All parameters of the model.
-std::vector<ParameterWork> parameters_of(const StepWork& work) {
-  std::vector<ParameterWork> all = work.root.parameters;
-  for (const UnitWork& unit : work.units) {
-    all.insert(all.end(), unit.parameters.begin(), unit.parameters.end());
-  }
-  return all;
-}
-
 /// A step of which only the buckets are not decided.
 class Copies {
  public:
@@ -83,6 +74,14 @@ class Copies {
 };
 
 }  // namespace
+
+std::vector<ParameterWork> parameters_of(const StepWork& work) {
+  std::vector<ParameterWork> all = work.root.parameters;
+  for (const UnitWork& unit : work.units) {
+    all.insert(all.end(), unit.parameters.begin(), unit.parameters.end());
+  }
+  return all;
+}
 
 SimulatedBuckets simulate_buckets(const StepWork& work, const Cluster& cluster,
                                   const BucketLimits& limits) {

@@ -31,11 +31,30 @@ struct SimulatedBuckets {
 SimulatedBuckets simulate_buckets(const StepWork& work, const Cluster& cluster,
                                   const BucketLimits& limits);
 
+/// All parameters of the model.
+std::vector<ParameterWork> parameters_of(const StepWork& work);
+
 /// Predicts a step of copies of the model, whose gradients are summed in buckets while backward
 /// runs: the best schedule of dist/ddp/overlap.h. Limits of `wanted` that are 0 are those of the
 /// plan that ends first (dist/ddp/bucket_choice.h has the same candidates).
 SimulatedStep simulate_copies(const StepWork& work, const Cluster& cluster,
                               const BucketLimits& wanted = {});
+
+/// How copies of the model that take steps of their own are averaged, as LocalSgdOptions
+/// (dist/local/local_sgd.h).
+struct AveragingWork {
+  int64_t inner_steps = 100;
+  int64_t fragments = 1;
+  int64_t delay_steps = 0;
+  int bits = 8;  ///< of a number on the way
+};
+
+/// Predicts a step of such copies in the mean of many: each step computes and sums the losses of
+/// all ranks; fragments are sent one after the other over the link, and waited for at the steps
+/// that dist/local/local_sgd.h says. What coding takes is not counted. Takes time in proportion to
+/// the fragments.
+SimulatedStep simulate_local_steps(const StepWork& work, const Cluster& cluster,
+                                   const AveragingWork& averaging);
 
 /// How a sharded model is divided and what is sent of it, as ShardOptions.
 struct ShardingWork {

@@ -69,7 +69,7 @@ const Allowed& allowed_rooms() {
       {"dist/ddp", {"dist/collectives", "dist/rendezvous", "dist/group"}},
       {"dist/local", {"dist/rendezvous", "dist/group", "dist/ddp", "dist/collectives"}},
       {"dist/fsdp", {"dist/collectives", "dist/group", "dist/ddp"}},
-      {"dist/simulate", {"dist/collectives", "dist/ddp", "dist/fsdp"}},
+      {"dist/simulate", {"dist/collectives", "dist/ddp", "dist/fsdp", "dist/local"}},
       {"nn", {"nn/recurrent", "nn/scaling"}},
       {"nn/adapters", {"nn"}},
       {"nn/models", {"nn", "nn/adapters", "nn/scaling"}},

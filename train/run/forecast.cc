@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <tuple>
 
 #include "configs/cluster.pb.h"
@@ -74,7 +75,14 @@ class Simulation {
         copies_(config.parallel().strategy() == ParallelConfig::DDP || cluster.ranks() == 1),
         sharding_(sharding_work(config, cluster.ranks())),
         buckets_{.first_bytes = bytes_of_mib(config.parallel().first_bucket_mib()),
-                 .bytes = bytes_of_mib(config.parallel().bucket_mib())} {}
+                 .bytes = bytes_of_mib(config.parallel().bucket_mib())} {
+    if (!config.parallel().has_local_sgd()) return;
+    const config::LocalSgd& local = config.parallel().local_sgd();
+    averaging_ = {.inner_steps = local.inner_steps(),
+                  .fragments = local.fragments(),
+                  .delay_steps = local.delay_steps(),
+                  .bits = static_cast<int>(local.bits())};
+  }
 
   dist::SimulatedStep step() const { return step(work_, cluster_); }
   dist::StepLimit limit() const {
@@ -86,6 +94,7 @@ class Simulation {
 
  private:
   dist::SimulatedStep step(const dist::StepWork& work, const dist::Cluster& cluster) const {
+    if (averaging_) return dist::simulate_local_steps(work, cluster, *averaging_);
     return copies_ ? dist::simulate_copies(work, cluster, buckets_)
                    : dist::simulate_sharded(work, cluster, sharding_);
   }
@@ -95,6 +104,7 @@ class Simulation {
   bool copies_;
   dist::ShardingWork sharding_;
   dist::BucketLimits buckets_;
+  std::optional<dist::AveragingWork> averaging_;
 };
 
 /// Makes the forecasts of one config and cluster.
@@ -113,10 +123,18 @@ class Forecaster {
   int64_t memory_limit() const { return memory_limit_; }
 
   StrategyForecast forecast(ParallelConfig::Strategy strategy, int64_t shard_size) const {
-    StrategyForecast result{.strategy = strategy, .shard_size = shard_size};
-    const config::RunConfig config = with(strategy, shard_size);
+    return forecast({.strategy = strategy, .shard_size = shard_size}, with(strategy, shard_size));
+  }
+  /// With the config's local steps.
+  StrategyForecast forecast_local_steps() const {
+    return forecast({.strategy = ParallelConfig::DDP, .local_steps = true}, config_);
+  }
+
+ private:
+  StrategyForecast forecast(StrategyForecast result, const config::RunConfig& config) const {
     try {
-      const RunPlan plan = strategy == ParallelConfig::DDP ? one_ : plan_run(config, ranks_);
+      const bool is_one = result.strategy == ParallelConfig::DDP && !result.local_steps;
+      const RunPlan plan = is_one ? one_ : plan_run(config, ranks_);
       result.memory_bytes = plan.peak_bytes + missing_state(plan, config);
       result.fits = memory_limit_ == 0 || result.memory_bytes <= memory_limit_;
       const Simulation simulation(config, work_, cluster_);
@@ -128,12 +146,11 @@ class Forecaster {
     }
     return result;
   }
-
- private:
   config::RunConfig with(ParallelConfig::Strategy strategy, int64_t shard_size) const {
     config::RunConfig config = config_;
     config.mutable_parallel()->set_strategy(strategy);
     config.mutable_parallel()->set_shard_size(shard_size);
+    config.mutable_parallel()->clear_local_sgd();
     return config;
   }
   /// Optimizer state of the first rank that the last one, of which `plan` is, does not have: with
@@ -187,6 +204,7 @@ void check_can_forecast(const config::RunConfig& config) {
 std::string StrategyForecast::name() const {
   const auto kind = static_cast<ParallelConfig::Strategy>(strategy);
   const std::string& text = ParallelConfig::Strategy_Name(kind);
+  if (local_steps) return text + ", local_sgd";
   return shard_size > 0 ? fmt::format("{} of {}", text, shard_size) : text;
 }
 
@@ -248,6 +266,9 @@ Forecast forecast_step(const config::RunConfig& config, const config::ClusterCon
     for (const auto strategy : {ParallelConfig::SHARD_OPTIMIZER, ParallelConfig::SHARD_GRAD_OP,
                                 ParallelConfig::FULL_SHARD}) {
       forecast.strategies.push_back(forecaster.forecast(strategy, 0));
+    }
+    if (config.parallel().has_local_sgd()) {
+      forecast.strategies.push_back(forecaster.forecast_local_steps());
     }
     add_hybrid(forecaster, config, std::min(ranks, cluster.ranks_per_host()), forecast);
   }

@@ -17,8 +17,9 @@ namespace lockstep::train {
 
 /// What a strategy is predicted to take on a cluster; times in seconds.
 struct StrategyForecast {
-  int strategy = 0;        ///< config::ParallelConfig::Strategy
-  int64_t shard_size = 0;  ///< of HYBRID_SHARD; else 0
+  int strategy = 0;          ///< config::ParallelConfig::Strategy
+  int64_t shard_size = 0;    ///< of HYBRID_SHARD; else 0
+  bool local_steps = false;  ///< copies that are averaged as parallel.local_sgd says
   /// Why the config cannot be trained with it; empty if it can. The rest is 0 then.
   std::string problem;
   dist::SimulatedStep step;
@@ -26,7 +27,7 @@ struct StrategyForecast {
   int64_t memory_bytes = 0;  ///< peak of RunPlan
   bool fits = true;          ///< in the memory of a rank
 
-  /// "HYBRID_SHARD of 8".
+  /// "HYBRID_SHARD of 8", "DDP, local_sgd".
   std::string name() const;
   /// "link between hosts", or "memory" for one that does not fit.
   std::string limit_name() const;
@@ -54,7 +55,8 @@ struct Forecast {
 /// ConfigError if there are none.
 dist::Cluster cluster_of(const config::ClusterConfig& cluster, int64_t ranks);
 
-/// Predicts a step of a resolved config on `ranks` ranks of a cluster, with each strategy. Of
+/// Predicts a step of a resolved config on `ranks` ranks of a cluster, with each strategy, and with
+/// parallel.local_sgd where the config has it, in the mean of many steps then. Of
 /// HYBRID_SHARD the shard size of the config; without one that of a host, at least 2, and then
 /// twice as many while they do not fit. Memory is that of plan_run, and so are the conditions.
 /// Throws ConfigError if no strategy is possible.

@@ -48,6 +48,23 @@ TEST(Forecast, HasEveryStrategyTheFastestFirst) {
   EXPECT_EQ(find(forecast, ParallelConfig::HYBRID_SHARD).shard_size, 2) << "the ranks of a host";
 }
 
+TEST(Forecast, HasLocalStepsBesideTheOthersWhereTheConfigHasThem) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = config_of(
+      folder, "parallel { local_sgd { inner_steps: 20 bits: 4 fragments: 3 } } precision: F32");
+  const Forecast forecast = forecast_step(config, cluster(), 8);
+  ASSERT_EQ(forecast.strategies.size(), 6U);
+  const auto& local = *std::ranges::find(forecast.strategies, true, &StrategyForecast::local_steps);
+  EXPECT_EQ(local.name(), "DDP, local_sgd");
+  EXPECT_LT(local.step.seconds, find(forecast, ParallelConfig::FULL_SHARD).step.seconds);
+  // The bytes and the memory are those of the plan of such a run.
+  const RunPlan plan = plan_run(config, 8);
+  EXPECT_EQ(local.memory_bytes, plan.peak_bytes);
+  const auto sent =
+      static_cast<double>(plan.communication.all_to_all + plan.communication.all_gather);
+  EXPECT_NEAR(local.step.sent_bytes, sent, 0.01 * sent);
+}
+
 TEST(Forecast, OfOneRankIsTheMeasuredComputation) {
   const TemporaryDirectory folder;
   const Forecast forecast = forecast_step(config_of(folder), cluster(), 1);
