@@ -11,6 +11,7 @@
 #include "core/device/waits.h"
 #include "core/ops/factory/copy.h"
 #include "core/tensor/allocator.h"
+#include "tests/core/expect_error.h"
 #include "tests/device/every_device.h"
 #include "tests/train/rank_runs.h"
 #include "tests/train/report/well_formed_xml.h"
@@ -180,7 +181,8 @@ TEST_P(TrainingDevice, ARunOfSeveralRanksReportsHowCommunicationHidBehindIt) {
 
 TEST(DeviceOfARun, AnIndexThatDoesNotExistIsAConfigError) {
   const TemporaryDirectory folder;
-  EXPECT_THROW(Trainer::create(tiny_run(folder, "device: \"host:15\"")), ConfigError);
+  expect_error<ConfigError>([&] { Trainer::create(tiny_run(folder, "device: \"host:15\"")); },
+                            "[device] ", "host:15");
 }
 
 }  // namespace

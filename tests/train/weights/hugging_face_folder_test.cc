@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/tensor/generator.h"
+#include "data/tokenizers/byte_tokenizer.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/train/tiny_models.h"
 #include "train/weights.h"
@@ -115,6 +116,25 @@ TEST(HuggingFaceFolder, AFailureLeavesNothingBehind) {
   EXPECT_THROW(save_hugging_face(model, folder / "out", 0), ConfigError);
   EXPECT_THROW(save_hugging_face(model, folder / "out", 100, DType::kI8), DTypeError);
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+/// A tokenizer whose files find no room.
+class UnwrittenTokenizer : public ByteTokenizer {
+ public:
+  std::vector<std::string> save(const std::filesystem::path&) const override {
+    throw DataError("[test] no space is left.");
+  }
+};
+
+TEST(HuggingFaceFolder, AFailureWhenMuchIsWrittenLeavesNothingBehindEither) {
+  const TemporaryDirectory folder;
+  nn::Gpt2 model(tiny_gpt2(1));
+  const UnwrittenTokenizer tokenizer;
+  EXPECT_TRUE(says(message_of<CheckpointError>([&] {
+                     save_hugging_face(model, folder / "out", 5000, DType::kF32, &tokenizer);
+                   }),
+                   "no space is left"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 }  // namespace
