@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdio>
 #include <span>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "core/memory/caching_allocator.h"
 #include "data/text_data.h"
 #include "train/language_task.h"
+#include "train/report/progress.h"
 #include "train/report/step_line.h"
 
 namespace lockstep::launcher {
@@ -56,6 +58,13 @@ std::string summary_text(const train::RunSummary& summary, const train::RunDirec
   text += fmt::format("goodput    {}\n", train::goodput_text(summary.times));
   return text + fmt::format("step time  p50 {:.1f} ms, p90 {:.1f} ms, p99 {:.1f} ms\n",
                             percentile(50), percentile(90), percentile(99));
+}
+
+/// As wide as the terminal where standard output is one: what goes on stands below what began.
+std::string for_terminal(const std::string& text) {
+  constexpr size_t kIndent = 11;
+  const auto style = train::ProgressStyle::of(stdout);
+  return style.bar ? folded(text, static_cast<size_t>(style.columns), kIndent) : text;
 }
 
 std::string overlap_text(const train::OverlapReport& report) {
@@ -148,14 +157,16 @@ std::string run_report(train::TrainingRun& run, const train::RunSummary& summary
   if (summary.held_out.targets > 0) {
     text += held_out_text(summary.held_out, unit) + compressors_text(task);
   }
-  return text;
+  return for_terminal(text);
 }
 
 std::string sample_report(const std::string& sample, const train::RunDirectory& directory) {
   const std::string folder = directory.path().string();
-  if (sample.empty()) return fmt::format("look at    {}/metrics.jsonl\n", folder);
-  return fmt::format("sample\n{}\n\nlook at    {}/metrics.jsonl; more text: lockstep sample {}\n",
-                     terminal_text(sample), folder, folder);
+  const std::string look = fmt::format("look at    {}/metrics.jsonl", folder);
+  if (sample.empty()) return look + "\n";
+  return fmt::format(
+      "sample\n{}\n\n{}", terminal_text(sample),
+      for_terminal(fmt::format("{}; more text: lockstep sample {}\n", look, folder)));
 }
 
 }  // namespace lockstep::launcher

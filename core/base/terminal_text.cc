@@ -1,5 +1,6 @@
 #include "core/base/terminal_text.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/utf8.h"
@@ -61,6 +62,29 @@ std::string terminal_text(std::string_view text) {
   TerminalText filter;
   std::string result = filter.add(text);
   return result + filter.finish();
+}
+
+std::string folded(std::string_view text, size_t columns, size_t indent) {
+  std::string result;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    size_t taken = 0;  // columns of what precedes the rest of the line
+    while (taken + line.size() > columns) {
+      // The last space that leaves no more than fits, else the first; not those of an indent.
+      const size_t words = std::min(line.find_first_not_of(' '), line.size());
+      size_t at = line.rfind(' ', columns - std::min(taken, columns));
+      if (at == line.npos || at < words) at = line.find(' ', words);
+      if (at == line.npos) break;
+      result.append(line.substr(0, at)).append(1, '\n').append(indent, ' ');
+      line.remove_prefix(at + 1);
+      taken = indent;
+    }
+    result.append(line);
+    if (end < text.size()) result += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
 }
 
 }  // namespace lockstep

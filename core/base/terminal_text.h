@@ -22,4 +22,8 @@ class TerminalText {
 /// The whole of `text`, made safe.
 std::string terminal_text(std::string_view text);
 
+/// Breaks lines of more than `columns` bytes at single spaces; what goes on begins with `indent`
+/// spaces. A longer word stays whole.
+std::string folded(std::string_view text, size_t columns, size_t indent);
+
 }  // namespace lockstep

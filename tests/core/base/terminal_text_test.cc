@@ -43,5 +43,19 @@ TEST(TerminalText, JoinsCharactersThatComeInPieces) {
   EXPECT_EQ(filter.finish(), "");
 }
 
+TEST(Folded, BreaksLongLinesAtSpacesAndKeepsTheOthers) {
+  EXPECT_EQ(folded("name  one two three\nshort\n", 12, 6),
+            "name  one\n      two\n      three\nshort\n");
+  EXPECT_EQ(folded("name  one two", 13, 6), "name  one two");
+  EXPECT_EQ(folded("name  one two", 12, 6), "name  one\n      two");
+  EXPECT_EQ(folded("\n\nx", 12, 6), "\n\nx");
+}
+
+TEST(Folded, KeepsWordsWhole) {
+  EXPECT_EQ(folded("a/very/long/path", 6, 2), "a/very/long/path");
+  EXPECT_EQ(folded("at a/very/long/path now", 6, 2), "at\n  a/very/long/path\n  now");
+  EXPECT_EQ(folded("   indented", 6, 3), "   indented");
+}
+
 }  // namespace
 }  // namespace lockstep
