@@ -9,7 +9,7 @@ namespace lockstep::train {
 
 struct BrailleOptions {
   int columns = 80;  ///< of the terminal; at least 30 are used
-  int rows = 16;     ///< of the plot itself
+  int rows = 16;     ///< of the plot itself; at least 4 are used
   bool colour = false;
   bool log_x = false;
 };

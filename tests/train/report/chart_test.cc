@@ -136,6 +136,13 @@ TEST(BrailleChart, ALineFromCornerToCorner) {
   EXPECT_TRUE(says(drawn[6], "1 ⠤⠤⠤ down  0.0000"));
 }
 
+TEST(BrailleChart, HasAtLeastFourRows) {
+  const Curve curve{"down", 0, false, {{0, 1}, {1, 0}}};
+  for (const int rows : {0, 1, 3}) {
+    EXPECT_EQ(lines(braille_chart(std::vector{curve}, {.columns = 30, .rows = rows})).size(), 7U);
+  }
+}
+
 TEST(BrailleChart, TheLastMarkOfTheStepsIsUnderTheLastStep) {
   Curve curve{"flat", 0, false, {}};
   for (int i = 0; i <= 40; ++i) curve.points.push_back({double(i), 1.0});

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "tests/train/report/well_formed_xml.h"
 #include "train/report/coordinate_chart.h"
@@ -74,6 +75,11 @@ TEST(Coordinates, TheChartNamesEveryLayerWithItsExponents) {
   const std::string svg = coordinate_chart(check);
   expect_well_formed_xml(svg);
   EXPECT_NE(svg.find("blocks: grows"), std::string::npos);
+  // The legend's line, in the layer's colour, stands left of its name.
+  EXPECT_TRUE(std::regex_search(
+      svg,
+      std::regex(
+          R"re(<line class="line" stroke="[^"0-9][^"]*" x1="[0-9.]+" y1="[0-9.]+" x2="[0-9.]+")re")));
   EXPECT_NE(svg.find("size ~ width^1.00, move ~ width^0.50"), std::string::npos);
   for (double& size : check.layers[0].sizes[1]) size = std::nan("");
   expect_well_formed_xml(coordinate_chart(check));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -163,6 +164,21 @@ TEST_F(TrainingRunTest, ATimeLimitLeavesTimeForASlowCheckpoint) {
   EXPECT_EQ(
       verify_checkpoint(list_checkpoints(folder_ / "slow/checkpoints").back().path).position.step,
       2);
+}
+
+TEST_F(TrainingRunTest, GoodputTellsTheEndAndAllOfTheWallTime) {
+  run("whole", "}", -1);
+  const auto json = nlohmann::json::parse(file_content(folder_ / "whole/goodput.json"));
+  EXPECT_EQ(json["ended"], "finished");
+  EXPECT_EQ(json["steps"], 12);
+  EXPECT_LE(json["wall_s"], summary_.times.wall);
+  EXPECT_GT(json["train_s"], 0);
+  double sum = json["other_s"];
+  for (const char* use :
+       {"train_s", "data_s", "evaluation_s", "checkpoint_s", "redone_s", "start_s", "restart_s"}) {
+    sum += json[use].get<double>();
+  }
+  EXPECT_NEAR(sum, json["wall_s"], 1e-5);
 }
 
 TEST_F(TrainingRunTest, WeightsToStartFromAreNotNeededToGoOn) {
