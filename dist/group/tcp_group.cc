@@ -101,10 +101,10 @@ std::pair<std::string, std::string> agree(Store& store, const Start& start) {
   return {names[0].substr(0, half), names[0].substr(half)};
 }
 
-Connections connect(Rendezvous where, const Start& start, RankPlace* place) {
+Connections connect(Rendezvous where, const Start& start, RankPlace* place,
+                    std::shared_ptr<StoreServer> server) {
   const Endpoint address = parse_endpoint(where.address);
-  std::shared_ptr<StoreServer> server;
-  if (where.rank == 0) server = serve(where, address, start.silence);
+  if (where.rank == 0 && server == nullptr) server = serve(where, address, start.silence);
   if (where.rank == kAnyRank) {
     server = try_to_serve(where, address, start.silence);
     if (server) where.rank = 0;
@@ -159,20 +159,24 @@ Connections connect(Rendezvous where, const Start& start, RankPlace* place) {
 std::shared_ptr<Communicator> tcp_communicator(const Rendezvous& rendezvous,
                                                const Communicator::Options& options,
                                                const std::string& alike, milliseconds silence,
-                                               RankPlace* place) {
+                                               RankPlace* place,
+                                               std::shared_ptr<StoreServer> server) {
   const MpiOptions given = mpi_options();
   Start start;
   start.shared_memory = given.shared_memory;
-  start.limit = given.start_limit;
+  start.limit = options.start_limit.value_or(given.start_limit);
   start.silence = silence;
   start.told = fmt::format("version: {}\nbuild: {}\nLOCKSTEP_SHM: {}\n{}", LOCKSTEP_VERSION,
                            build_identity(), start.shared_memory ? 1 : 0, alike);
   Communicator::Options with_limit = options;
-  if (!with_limit.start_limit) with_limit.start_limit = start.limit + kErrorsFirst;
+  with_limit.start_limit = start.limit + kErrorsFirst;
   // The thread may outlive this call, which then throws.
   const auto found = std::make_shared<RankPlace>();
   auto communicator = std::make_shared<Communicator>(
-      [rendezvous, start, found] { return connect(rendezvous, start, found.get()); }, with_limit);
+      [rendezvous, start, found, server = std::move(server)]() mutable {
+        return connect(rendezvous, start, found.get(), std::move(server));
+      },
+      with_limit);
   if (place != nullptr) *place = *found;
   return communicator;
 }

@@ -10,6 +10,8 @@
 
 namespace lockstep::dist {
 
+class StoreServer;
+
 /// The place of a rank, as found by the ranks when they met.
 struct RankPlace {
   int local_rank = 0;
@@ -28,14 +30,16 @@ struct RankPlace {
 /// LOCKSTEP_START_LIMIT seconds (default 120), MismatchError for ranks that differ or were started
 /// for another number of ranks, DistError if the store refuses this rank: for another job, a wrong
 /// secret, a rank that is there already; BackendError for an address that rank 0 cannot listen at,
-/// or hosts that do not reach each other. `place`, if any, is set.
+/// or hosts that do not reach each other. `place`, if any, is set. `options.start_limit` takes the
+/// place of LOCKSTEP_START_LIMIT. Rank 0 may bring the job's store, which listens at its address
+/// already.
 ///
 /// Destroying the last group of a rank that has not failed waits for the other ranks to do the
 /// same.
 std::shared_ptr<Communicator> tcp_communicator(
     const Rendezvous& rendezvous, const Communicator::Options& options = {},
     const std::string& alike = {}, std::chrono::milliseconds silence = std::chrono::seconds(10),
-    RankPlace* place = nullptr);
+    RankPlace* place = nullptr, std::shared_ptr<StoreServer> server = nullptr);
 
 /// Returns the group of those ranks.
 std::unique_ptr<ProcessGroup> tcp_group(const Rendezvous& rendezvous,

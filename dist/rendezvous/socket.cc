@@ -85,23 +85,39 @@ int try_to_listen(const addrinfo& address, Descriptor& socket) {
   return 0;
 }
 
-/// Returns 0, or the errno if it cannot connect to the address.
-int try_to_connect(const addrinfo& address, Clock::time_point deadline, Descriptor& socket) {
+/// Returns 0, also where connecting has only begun, or the errno.
+int begin_to_connect(const addrinfo& address, Descriptor& socket) {
   socket = open_socket(address);
   if (!socket) return errno;
-  if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
-    if (errno != EINPROGRESS && errno != EINTR) return errno;
-    if (!wait_for(socket, true, deadline)) return ETIMEDOUT;
-    int error = 0;
-    socklen_t length = sizeof error;
-    if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
-    if (error != 0) return error;
-  }
+  if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) == 0) return 0;
+  return errno == EINPROGRESS || errno == EINTR ? 0 : errno;
+}
+
+/// Returns 0, or the errno with which connecting has ended.
+int end_to_connect(const Descriptor& socket) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
+  if (error != 0) return error;
   // TCP simultaneous open: if no process listens at a port of the ephemeral range, the socket can
   // be connected to itself.
   if (end_of(socket, ::getsockname) == end_of(socket, ::getpeername)) return ECONNREFUSED;
   set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   return 0;
+}
+
+/// Returns 0, or the errno if it cannot connect to the address.
+int try_to_connect(const addrinfo& address, Clock::time_point deadline, Descriptor& socket) {
+  if (const int error = begin_to_connect(address, socket); error != 0) return error;
+  if (!wait_for(socket, true, deadline)) return ETIMEDOUT;
+  return end_to_connect(socket);
+}
+
+void check_descriptors(int error, const Endpoint& endpoint) {
+  LS_CHECK(error != EMFILE && error != ENFILE, BackendError,
+           "[store] no file descriptor is left to connect to {}: {}. Raise the limit (ulimit "
+           "-n).",
+           to_string(endpoint), reason(error));
 }
 
 }  // namespace
@@ -196,12 +212,24 @@ Connected connect_to(const Endpoint& endpoint, Clock::time_point deadline) {
     Descriptor socket;
     error = try_to_connect(*address, deadline, socket);
     if (error == 0) return {std::move(socket), {}};
-    LS_CHECK(error != EMFILE && error != ENFILE, BackendError,
-             "[store] no file descriptor is left to connect to {}: {}. Raise the limit (ulimit "
-             "-n).",
-             to_string(endpoint), reason(error));
+    check_descriptors(error, endpoint);
   }
   return {{}, reason(error)};
+}
+
+Connected begin_connecting(const Endpoint& endpoint) {
+  const Addresses addresses = resolve(endpoint, AI_NUMERICHOST);
+  if (!addresses) return {{}, "it is no address"};
+  Descriptor socket;
+  const int error = begin_to_connect(*addresses, socket);
+  check_descriptors(error, endpoint);
+  if (error != 0) return {{}, reason(error)};
+  return {std::move(socket), {}};
+}
+
+std::string connecting_error(const Descriptor& socket) {
+  const int error = end_to_connect(socket);
+  return error == 0 ? "" : reason(error);
 }
 
 Endpoint own_end_of(const Descriptor& socket) { return end_of(socket, ::getsockname); }

@@ -61,6 +61,12 @@ struct Connected {
 };
 Connected connect_to(const Endpoint& endpoint, std::chrono::steady_clock::time_point deadline);
 
+/// Begins to connect to a numeric address and does not wait: the socket is writable once that has
+/// ended, and `connecting_error` says how. Throws BackendError if no file descriptor is left.
+Connected begin_connecting(const Endpoint& endpoint);
+/// Why such a socket, which is writable, is not connected; empty if it is.
+std::string connecting_error(const Descriptor& socket);
+
 /// This machine's end of a connection; empty if it has none.
 Endpoint own_end_of(const Descriptor& socket);
 

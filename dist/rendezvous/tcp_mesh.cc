@@ -9,13 +9,11 @@
 #include <cerrno>
 #include <cstring>
 #include <list>
-#include <sstream>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "core/base/check.h"
-#include "dist/rendezvous/host_addresses.h"
 #include "dist/rendezvous/rank_list.h"
 #include "dist/rendezvous/secret.h"
 #include "dist/rendezvous/socket.h"
@@ -89,15 +87,8 @@ bool greet(const Descriptor& socket, const Greeting& own) {
 }
 
 Descriptor reach(int rank, const std::string& description, bool near, Clock::time_point deadline) {
-  std::istringstream lines(description);
-  Endpoint endpoint;
-  std::vector<std::string> hosts;
-  lines >> endpoint.port;
-  if (near) hosts.emplace_back("127.0.0.1");
-  for (std::string host; lines >> host;) hosts.push_back(host);
   std::string tried;
-  for (const std::string& host : hosts) {
-    endpoint.host = host;
+  for (const Endpoint& endpoint : endpoints_of(description, near)) {
     Connected connected = connect_to(endpoint, std::min(deadline, Clock::now() + kTryLimit));
     if (connected.socket) return std::move(connected.socket);
     tried += fmt::format("\n{}: {}", to_string(endpoint), connected.error);
@@ -111,30 +102,8 @@ Descriptor reach(int rank, const std::string& description, bool near, Clock::tim
 }  // namespace
 
 TcpMesh::TcpMesh(int rank, std::string secret, bool local)
-    : rank_(rank), secret_(std::move(secret)), local_(local) {
+    : rank_(rank), secret_(std::move(secret)), port_(local) {
   LS_ASSERT(secret_.size() == Greeting::kSecret);
-  Endpoint endpoint{local ? "127.0.0.1" : "::", 0};
-  try {
-    listener_ = listen_at(endpoint);
-  } catch (const BackendError&) {
-    if (local) throw;
-    endpoint = {"0.0.0.0", 0};  // a host without IPv6
-    listener_ = listen_at(endpoint);
-  }
-  port_ = endpoint.port;
-}
-
-std::string TcpMesh::description(const std::vector<std::string>& first_addresses) const {
-  std::string text = fmt::format("{}", port_);
-  if (local_) return text;
-  std::vector<std::string> addresses = first_addresses;
-  for (std::string& address : host_addresses()) {
-    if (std::ranges::find(addresses, address) == addresses.end()) {
-      addresses.push_back(std::move(address));
-    }
-  }
-  for (const std::string& address : addresses) text += "\n" + address;
-  return text;
 }
 
 std::vector<Descriptor> TcpMesh::connect(const std::vector<int>& peers,
@@ -172,7 +141,7 @@ std::vector<Descriptor> TcpMesh::connect(const std::vector<int>& peers,
     LS_CHECK(Clock::now() < deadline, TimeoutError,
              "[tcp] rank {} is not connected with {} in time. Look at what they do.", rank_,
              rank_list(missing));
-    std::vector<pollfd> files = {{listener_.get(), POLLIN, 0}};
+    std::vector<pollfd> files = {{port_.listener().get(), POLLIN, 0}};
     for (const Newcomer& newcomer : newcomers) files.push_back({newcomer.socket.get(), POLLIN, 0});
     const int ready =
         ::poll(files.data(), files.size(), poll_milliseconds(deadline, std::chrono::minutes(1)));
@@ -202,8 +171,8 @@ std::vector<Descriptor> TcpMesh::connect(const std::vector<int>& peers,
       call(peer);
     }
     if (files[0].revents == 0) continue;
-    for (Accepted accepted = accept_at(listener_); accepted.socket;
-         accepted = accept_at(listener_)) {
+    for (Accepted accepted = accept_at(port_.listener()); accepted.socket;
+         accepted = accept_at(port_.listener())) {
       const auto is_stranger = [](const Newcomer& one) { return one.expected < 0; };
       if (static_cast<size_t>(std::ranges::count_if(newcomers, is_stranger)) >= kNewcomers) {
         newcomers.erase(std::ranges::find_if(newcomers, is_stranger));
@@ -211,7 +180,7 @@ std::vector<Descriptor> TcpMesh::connect(const std::vector<int>& peers,
       newcomers.emplace_back().socket = std::move(accepted.socket);
     }
   }
-  listener_.reset();
+  port_.close();
   return sockets;
 }
 

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "core/base/descriptor.h"
+#include "dist/rendezvous/open_port.h"
 
 namespace lockstep::dist {
 
@@ -23,7 +23,9 @@ class TcpMesh {
 
   /// Describes to other ranks how to reach this one: its port, and its host's addresses, first
   /// those given.
-  std::string description(const std::vector<std::string>& first_addresses) const;
+  std::string description(const std::vector<std::string>& first_addresses) const {
+    return port_.description(first_addresses);
+  }
 
   /// Connects to the peers; returns the sockets by rank, empty ones for other ranks. Call once.
   /// Collective: each peer must do the same. `descriptions`, by rank; `near`, by rank: whether the
@@ -37,9 +39,7 @@ class TcpMesh {
  private:
   int rank_;
   std::string secret_;
-  Descriptor listener_;
-  uint16_t port_ = 0;
-  bool local_;
+  OpenPort port_;
 };
 
 /// Connects this rank with `peers` by a TcpMesh whose descriptions `all_gather` exchanges: returns

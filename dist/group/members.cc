@@ -1,0 +1,122 @@
+#include "dist/group/members.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "core/base/error.h"
+#include "dist/group/agreement.h"
+#include "dist/rendezvous/host_addresses.h"
+#include "dist/rendezvous/secret.h"
+#include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store_server.h"
+
+namespace lockstep::dist {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// For ranks that have just come to a roll: one that is not there by then is lost, too.
+constexpr std::chrono::seconds kToMeet(5);
+constexpr int kMostTries = 8;
+
+HostLayout layout_of(const Communicator& communicator) {
+  std::vector<int> ranks(static_cast<size_t>(communicator.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return communicator.layout_of(ranks);
+}
+
+/// Text up to the first end of a line, which it takes off.
+std::string take_line(std::string& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  std::string line = text.substr(0, end);
+  text.erase(0, end + 1);
+  return line;
+}
+
+}  // namespace
+
+Members::Members(Start start, const Communicator& communicator, ProcessGroup& group)
+    : start_(std::move(start)),
+      rank_(communicator.rank()),
+      local_(layout_of(communicator).hosts() == 1),
+      // Known to the ranks of this group alone.
+      roll_(rank_, all_gather_texts(group, rank_ == 0 ? random_secret() : "").front(), local_) {
+  const HostLayout layout = layout_of(communicator);
+  std::vector<std::string> places =
+      all_gather_texts(group, host_name() + "\n" + roll_.description());
+  std::vector<bool> near;
+  for (size_t rank = 0; rank < places.size(); ++rank) {
+    hosts_.push_back(take_line(places[rank]));
+    near.push_back(layout.host_of(static_cast<int>(rank)) == layout.host_of(rank_));
+  }
+  roll_.find_others_at(std::move(places), std::move(near));
+}
+
+Members::Outcome Members::meet(const Terms& terms) {
+  Outcome outcome;
+  for (int i = 0; i < kMostTries; ++i) {
+    try {
+      return try_to_meet(terms);
+    } catch (const std::exception& error) {
+      // One of those who came was lost before they were connected.
+      outcome.why = error.what();
+    }
+  }
+  return outcome;
+}
+
+Members::Outcome Members::try_to_meet(const Terms& terms) {
+  std::shared_ptr<StoreServer> server;
+  const RollCall::Outcome outcome =
+      roll_.call(terms.told, terms.wait,
+                 [&](const std::vector<RollCall::Present>& present) -> RollCall::Decision {
+                   try {
+                     std::string obstacle = terms.obstacle(present);
+                     if (!obstacle.empty()) return {false, std::move(obstacle)};
+                     if (present.size() == 1) return {true, ""};
+                     server = std::make_shared<StoreServer>(
+                         StoreServerOptions{.address = local_ ? "127.0.0.1:0" : "0.0.0.0:0",
+                                            .job = start_.where.job,
+                                            .secret = start_.where.secret,
+                                            .world_size = static_cast<int>(present.size()),
+                                            .silence = start_.silence});
+                     return {true, fmt::format("{}", parse_endpoint(server->address()).port)};
+                   } catch (const std::exception& error) {
+                     return {false, error.what()};
+                   }
+                 });
+  if (!outcome.decision.goes_on) return {{}, outcome.decision.text};
+  if (std::ranges::find(outcome.present, rank_, &RollCall::Present::rank) ==
+      outcome.present.end()) {
+    return {{}, "the others go on without this rank"};
+  }
+  return {connect(outcome, std::move(server)), ""};
+}
+
+Members::Met Members::connect(const RollCall::Outcome& outcome,
+                              std::shared_ptr<StoreServer> server) const {
+  Met met{
+      .present = outcome.present, .rank = 0, .communicator = nullptr, .place = {}, .start = start_};
+  const auto self = std::ranges::find(met.present, rank_, &RollCall::Present::rank);
+  met.rank = static_cast<int>(self - met.present.begin());
+  if (met.present.size() == 1) return met;
+  std::string host = outcome.caller_host;
+  if (host.empty()) {
+    const std::vector<std::string> own = local_ ? std::vector<std::string>() : host_addresses();
+    host = own.empty() ? "127.0.0.1" : own.front();
+  }
+  met.start.where.rank = met.rank;
+  met.start.where.size = static_cast<int>(met.present.size());
+  met.start.where.address = fmt::format("{}:{}", host, outcome.decision.text);
+  Communicator::Options options = start_.options(met.rank);
+  options.start_limit = kToMeet;
+  met.communicator = tcp_communicator(met.start.where, options, start_.alike, start_.silence,
+                                      &met.place, std::move(server));
+  return met;
+}
+
+}  // namespace lockstep::dist

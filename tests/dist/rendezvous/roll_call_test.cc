@@ -1,0 +1,216 @@
+#include "dist/rendezvous/roll_call.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dist/rendezvous/secret.h"
+#include "dist/rendezvous/socket.h"
+
+namespace lockstep::dist {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Present = std::vector<RollCall::Present>;
+
+/// Longer than any test takes: nobody is to be waited for.
+constexpr auto kLong = 60s;
+
+/// The ranks of a job, on threads.
+class RollRanks {
+ public:
+  explicit RollRanks(int size, const std::vector<std::string>& keys = {}) : outcomes_(size) {
+    const std::string key = random_secret();
+    std::vector<std::string> places;
+    for (int rank = 0; rank < size; ++rank) {
+      const auto index = static_cast<size_t>(rank);
+      ranks_.push_back(std::make_unique<RollCall>(rank, keys.empty() ? key : keys[index], true));
+      places.push_back(ranks_.back()->description());
+    }
+    for (const auto& each : ranks_) {
+      each->find_others_at(places, std::vector<bool>(static_cast<size_t>(size), true));
+    }
+  }
+  ~RollRanks() { join(); }
+
+  RollCall& operator[](int rank) { return *ranks_[static_cast<size_t>(rank)]; }
+  void lose(int rank) { ranks_[static_cast<size_t>(rank)].reset(); }
+
+  static RollCall::Decision go_on(const Present&) { return {true, "a port"}; }
+  /// Begins a call of the roll on some ranks; each tells "state RANK".
+  void call(const std::vector<int>& ranks, std::chrono::milliseconds wait = kLong,
+            const RollCall::Decide& decide = go_on) {
+    for (const int rank : ranks) {
+      threads_.emplace_back([this, rank, wait, decide] {
+        outcomes_[static_cast<size_t>(rank)] =
+            (*this)[rank].call("state " + std::to_string(rank), wait, [&](const Present& present) {
+              decided_ = rank;
+              return decide(present);
+            });
+      });
+    }
+  }
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  const RollCall::Outcome& outcome(int rank) const { return outcomes_[static_cast<size_t>(rank)]; }
+  /// The numbers of those who were present as a rank has heard.
+  std::vector<int> heard_by(int rank) const {
+    std::vector<int> ranks;
+    for (const auto& each : outcome(rank).present) ranks.push_back(each.rank);
+    return ranks;
+  }
+  /// The rank that decided last.
+  int decided() const { return decided_; }
+
+ private:
+  std::vector<std::unique_ptr<RollCall>> ranks_;
+  std::vector<RollCall::Outcome> outcomes_;
+  std::vector<std::thread> threads_;
+  std::atomic<int> decided_ = -1;
+};
+
+TEST(RollCall, ThoseThatAreLeftHearWhatTheLowestDecides) {
+  RollRanks ranks(4);
+  ranks.lose(1);
+  ranks.call({3, 2, 0});
+  ranks.join();
+  EXPECT_EQ(ranks.decided(), 0);
+  for (const int rank : {0, 2, 3}) {
+    EXPECT_TRUE(ranks.outcome(rank).decision.goes_on);
+    EXPECT_EQ(ranks.outcome(rank).decision.text, "a port");
+    EXPECT_THAT(ranks.heard_by(rank), ElementsAre(0, 2, 3));
+    EXPECT_EQ(ranks.outcome(rank).present[1].told, "state 2");
+    EXPECT_EQ(ranks.outcome(rank).caller_host, rank == 0 ? "" : "127.0.0.1");
+  }
+}
+
+TEST(RollCall, TheNextOneDecidesWhereTheLowestRanksAreLost) {
+  RollRanks ranks(5);
+  for (const int rank : {0, 1, 3}) ranks.lose(rank);
+  ranks.call({2, 4});
+  ranks.join();
+  EXPECT_EQ(ranks.decided(), 2);
+  EXPECT_THAT(ranks.heard_by(2), ElementsAre(2, 4));
+  EXPECT_THAT(ranks.heard_by(4), ElementsAre(2, 4));
+}
+
+TEST(RollCall, ARankThatIsLostBeforeItComesHoldsUpNobody) {
+  // Rank 0 listens and would be waited for.
+  RollRanks ranks(3);
+  ranks.call({1, 2});
+  ranks.lose(0);
+  ranks.join();
+  EXPECT_EQ(ranks.decided(), 1);
+  EXPECT_THAT(ranks.heard_by(2), ElementsAre(1, 2));
+}
+
+TEST(RollCall, TheLowestWaitsForARankThatStillComputes) {
+  RollRanks ranks(3);
+  std::atomic<bool> late = false;
+  ranks.call({0, 1}, kLong, [&](const Present&) {
+    EXPECT_TRUE(late) << "nobody had waited for rank 2";
+    return RollCall::Decision{true, ""};
+  });
+  late = true;
+  ranks.call({2});
+  ranks.join();
+  EXPECT_THAT(ranks.heard_by(1), ElementsAre(0, 1, 2));
+}
+
+TEST(RollCall, ARankThatDoesNotComeIsLeftOutAndIsAloneLater) {
+  RollRanks ranks(3);
+  ranks.call({1, 2}, 50ms);
+  ranks.join();
+  EXPECT_EQ(ranks.decided(), 1);
+  EXPECT_THAT(ranks.heard_by(2), ElementsAre(1, 2));
+  ranks.lose(1);
+  ranks.lose(2);
+  ranks.call({0}, kLong, [](const Present& present) {
+    EXPECT_EQ(present.size(), 1U);
+    return RollCall::Decision{false, "too few"};
+  });
+  ranks.join();
+  EXPECT_FALSE(ranks.outcome(0).decision.goes_on);
+}
+
+TEST(RollCall, WhyTheRanksDoNotGoOnIsToldToAll) {
+  RollRanks ranks(3);
+  ranks.call({0, 1, 2}, kLong, [](const Present&) { return RollCall::Decision{false, "too few"}; });
+  ranks.join();
+  for (const int rank : {0, 1, 2}) {
+    EXPECT_FALSE(ranks.outcome(rank).decision.goes_on);
+    EXPECT_EQ(ranks.outcome(rank).decision.text, "too few");
+    EXPECT_THAT(ranks.outcome(rank).present, IsEmpty());
+  }
+}
+
+TEST(RollCall, IsCalledAgainWhereWhatWasDecidedHasFailed) {
+  RollRanks ranks(3);
+  ranks.call({0, 1, 2});
+  ranks.join();
+  EXPECT_THAT(ranks.heard_by(2), ElementsAre(0, 1, 2));
+  ranks.lose(0);
+  ranks.call({1, 2});
+  ranks.join();
+  EXPECT_EQ(ranks.decided(), 1);
+  EXPECT_THAT(ranks.heard_by(1), ElementsAre(1, 2));
+  EXPECT_THAT(ranks.heard_by(2), ElementsAre(1, 2));
+}
+
+TEST(RollCall, ARankThatLeavesIsNotWaitedFor) {
+  RollRanks ranks(3);
+  ranks[0].leave();
+  ranks.call({1, 2});
+  ranks.join();
+  EXPECT_THAT(ranks.heard_by(1), ElementsAre(1, 2));
+}
+
+TEST(RollCall, OneWithAnotherKeyIsShutOut) {
+  RollRanks ranks(3, {"the key", "the key", "another key"});
+  std::atomic<int> alone = 0;
+  const auto decide = [&](const Present& present) {
+    if (present.size() == 1) {
+      ++alone;
+      ranks[2].leave();  // nobody is to wait for it
+    }
+    return RollCall::Decision{present.size() > 1, "alone"};
+  };
+  ranks.call({0, 1, 2}, kLong, decide);
+  ranks.join();
+  EXPECT_THAT(ranks.heard_by(0), ElementsAre(0, 1));
+  EXPECT_THAT(ranks.heard_by(1), ElementsAre(0, 1));
+  EXPECT_FALSE(ranks.outcome(2).decision.goes_on);
+  EXPECT_EQ(alone, 1);
+}
+
+TEST(RollCall, StrangersAreShutOutAndDelayNobody) {
+  RollRanks ranks(2);
+  const Endpoint place = endpoints_of(ranks[0].description(), true).front();
+  std::vector<Descriptor> strangers;
+  for (const char* text : {"", "GET / HTTP/1.1\r\nHost: a-host-of-nobody\r\n\r\n......"}) {
+    Descriptor socket = connect_to(place, std::chrono::steady_clock::now() + 5s).socket;
+    ASSERT_TRUE(socket);
+    EXPECT_GE(::send(socket.get(), text, std::strlen(text), MSG_NOSIGNAL), 0);
+    strangers.push_back(std::move(socket));
+  }
+  ranks.call({0, 1});
+  ranks.join();
+  EXPECT_THAT(ranks.heard_by(1), ElementsAre(0, 1));
+}
+
+}  // namespace
+}  // namespace lockstep::dist
