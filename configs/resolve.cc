@@ -330,6 +330,25 @@ void check_balance(const RunConfig& config, const Origins& origins) {
   }
 }
 
+void check_elastic(const RunConfig& config, const Origins& origins) {
+  const ParallelConfig& parallel = config.parallel();
+  if (!parallel.has_elastic()) return;
+  const std::string path = "parallel.elastic";
+  const auto conflict = [&](bool is_one, const std::string& other, const char* why) {
+    if (!is_one) return;
+    fail(origins, path,
+         fmt::format("{} does not go with {}: {}. Leave one of them out.", path, other, why));
+  };
+  conflict(parallel.strategy() != ParallelConfig::DDP, "a parallel.strategy that shards",
+           "a rank that is lost takes its part of the state along");
+  conflict(parallel.has_local_sgd(), "parallel.local_sgd", "each rank has state of its own");
+  conflict(parallel.sync_batch_norm(), "parallel.sync_batch_norm",
+           "its layers communicate among the ranks of the start");
+  conflict(
+      config.device() != "cpu", fmt::format("device: \"{}\"", config.device()),
+      "what a step has changed there is not known when a rank is lost, so that it needs \"cpu\"");
+}
+
 void check_local_sgd(const RunConfig& config, const Origins& origins) {
   if (!config.parallel().has_local_sgd()) return;
   const LocalSgd& local = config.parallel().local_sgd();
@@ -441,6 +460,7 @@ void resolve(RunConfig& config, Origins& origins) {
   check_slow_ranks(config, origins);
   check_communication_hook(config, origins);
   check_local_sgd(config, origins);
+  check_elastic(config, origins);
   check_memory(config.memory(), origins);
   check_flip(config, origins);
   check_texts(config, origins);

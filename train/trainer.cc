@@ -132,18 +132,44 @@ Trainer Trainer::create(const config::RunConfig& config) {
 
 Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> task,
                         dist::ProcessGroup* group) {
+  std::unique_ptr<Optimizer> optimizer;
+  return create(config, task, optimizer, group);
+}
+
+Trainer Trainer::create(const config::RunConfig& config, Legacy& legacy,
+                        dist::ProcessGroup* group) {
+  Trainer trainer = create(config, legacy.task, legacy.optimizer, group);
+  trainer.scaler_.load_state(legacy.scale);
+  trainer.spikes_.remember(legacy.spikes);
+  trainer.set_position(legacy.position);
+  const StepShare& share = trainer.settings_.share;
+  trainer.task_->train_on(share.first_sample, share.end_sample());
+  return trainer;
+}
+
+Trainer::Legacy Trainer::leave() {
+  give_up_next();
+  // It watches the parameters, and its operations have ended.
+  sync_.reset();
+  early_update_.reset();
+  return {std::move(task_), std::move(optimizer_), scaler_.state(), spikes_.memory(), position_};
+}
+
+Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task>& task,
+                        std::unique_ptr<Optimizer>& optimizer, dist::ProcessGroup* group) {
   if (group != nullptr && group->size() == 1) group = nullptr;
   nn::Module& model = task->model();
   Settings settings = settings_of(config, group, *task);
   auto sharded = make_sharded_model(config, settings.share, model, group);
-  auto optimizer = build_optimizer(config, updated_parameters(model, sharded.get()));
+  auto fresh =
+      optimizer ? nullptr : build_optimizer(config, updated_parameters(model, sharded.get()));
+  Optimizer& updates = optimizer ? *optimizer : *fresh;
   keep_casts(config, model, sharded != nullptr);
   GradScaler scaler(
       {.init_scale = GradScalerOptions().init_scale * smallest_loss_scale(config, *task),
        .enabled = settings.precision == Precision::kF16Mixed});
-  auto early_update = config.optimizer().optimizer_in_backward()
-                          ? std::make_unique<EarlyUpdate>(*optimizer)
-                          : nullptr;
+  auto early_update =
+      config.optimizer().optimizer_in_backward() ? std::make_unique<EarlyUpdate>(updates) : nullptr;
   if (sharded && early_update) {
     sharded->on_reduced([update = early_update.get()](std::span<const uint32_t> parts,
                                                       const std::vector<Tensor>& gradients) {
@@ -162,9 +188,10 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
     require_same_arithmetic(*group, arithmetic_facts(settings.device));
   }
   use_threads(config, settings.device);
-  return Trainer(group, std::move(settings), std::move(task), std::move(optimizer),
-                 std::move(scaler), std::move(early_update), std::move(reducer), std::move(sharded),
-                 std::move(local), std::move(statistics), fault_of(config));
+  return Trainer(group, std::move(settings), std::move(task),
+                 fresh ? std::move(fresh) : std::move(optimizer), std::move(scaler),
+                 std::move(early_update), std::move(reducer), std::move(sharded), std::move(local),
+                 std::move(statistics), fault_of(config));
 }
 
 Trainer::Settings Trainer::settings_of(const config::RunConfig& config,

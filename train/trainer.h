@@ -118,6 +118,20 @@ class Trainer {
   static Trainer create(const config::RunConfig& config, std::unique_ptr<Task> task,
                         dist::ProcessGroup* group = nullptr);
 
+  /// What a trainer leaves to the next one of its run, whose group has other ranks.
+  struct Legacy {
+    std::unique_ptr<Task> task;  ///< with the model
+    std::unique_ptr<Optimizer> optimizer;
+    GradScalerState scale;
+    SpikeMemory spikes;
+    Position position;
+  };
+  /// Trains on from there. Takes nothing of `legacy` if it throws. For a model of which every rank
+  /// has a copy; this rank's micro-batches must be as large as before.
+  static Trainer create(const config::RunConfig& config, Legacy& legacy, dist::ProcessGroup* group);
+  /// Ends this trainer, whose group may have failed; nothing of it may be used afterwards.
+  Legacy leave();
+
   /// Runs the next step; on all ranks together. When loss or norm is not finite the batch is spent,
   /// weights and optimizer stay as they were, and the result says so and why: for that each rank
   /// computes its micro-batches once more by itself, in time that `seconds` leaves out.
@@ -275,6 +289,9 @@ class Trainer {
   };
   static Settings settings_of(const config::RunConfig& config, const dist::ProcessGroup* group,
                               Task& task);
+  /// Without an optimizer a new one is built. Takes both only if it does not throw.
+  static Trainer create(const config::RunConfig& config, std::unique_ptr<Task>& task,
+                        std::unique_ptr<Optimizer>& optimizer, dist::ProcessGroup* group);
 
   /// A step from its beginning until its result is there.
   struct StepInFlight {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <thread>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/parse_number.h"
 #include "dist/group/agreement.h"
 #include "dist/rendezvous/host_addresses.h"
 #include "dist/rendezvous/secret.h"
@@ -78,12 +78,7 @@ Members::Outcome Members::try_to_meet(const Terms& terms) {
                      std::string obstacle = terms.obstacle(present);
                      if (!obstacle.empty()) return {false, std::move(obstacle)};
                      if (present.size() == 1) return {true, ""};
-                     server = std::make_shared<StoreServer>(
-                         StoreServerOptions{.address = local_ ? "127.0.0.1:0" : "0.0.0.0:0",
-                                            .job = start_.where.job,
-                                            .secret = start_.where.secret,
-                                            .world_size = static_cast<int>(present.size()),
-                                            .silence = start_.silence});
+                     server = serve(static_cast<int>(present.size()));
                      return {true, fmt::format("{}", parse_endpoint(server->address()).port)};
                    } catch (const std::exception& error) {
                      return {false, error.what()};
@@ -95,6 +90,22 @@ Members::Outcome Members::try_to_meet(const Terms& terms) {
     return {{}, "the others go on without this rank"};
   }
   return {connect(outcome, std::move(server)), ""};
+}
+
+/// The store of so many ranks, at a port that the system chooses.
+std::shared_ptr<StoreServer> Members::serve(int size) const {
+  StoreServerOptions options{.address = local_ ? "127.0.0.1:0" : "[::]:0",
+                             .job = start_.where.job,
+                             .secret = start_.where.secret,
+                             .world_size = size,
+                             .silence = start_.silence};
+  try {
+    return std::make_shared<StoreServer>(options);
+  } catch (const BackendError&) {
+    if (local_) throw;
+    options.address = "0.0.0.0:0";  // a host without IPv6
+    return std::make_shared<StoreServer>(options);
+  }
 }
 
 Members::Met Members::connect(const RollCall::Outcome& outcome,
@@ -111,7 +122,8 @@ Members::Met Members::connect(const RollCall::Outcome& outcome,
   }
   met.start.where.rank = met.rank;
   met.start.where.size = static_cast<int>(met.present.size());
-  met.start.where.address = fmt::format("{}:{}", host, outcome.decision.text);
+  const Endpoint store{host, parse_number<uint16_t>(outcome.decision.text).value_or(0)};
+  met.start.where.address = to_string(store);
   Communicator::Options options = start_.options(met.rank);
   options.start_limit = kToMeet;
   met.communicator = tcp_communicator(met.start.where, options, start_.alike, start_.silence,

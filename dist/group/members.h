@@ -57,6 +57,7 @@ class Members {
 
  private:
   Outcome try_to_meet(const Terms& terms);
+  std::shared_ptr<StoreServer> serve(int size) const;
   Met connect(const RollCall::Outcome& outcome, std::shared_ptr<StoreServer> server) const;
 
   Start start_;

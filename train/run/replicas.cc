@@ -16,6 +16,7 @@
 #include "dist/group/failure.h"
 #include "dist/rendezvous/socket.h"
 #include "train/run/slow_rank.h"
+#include "train/run/step_bytes.h"
 
 namespace lockstep::train {
 namespace {
@@ -24,12 +25,13 @@ namespace {
 /// long. A leader that exits is still noticed at once (PeerLostError).
 constexpr std::chrono::hours kFollowerTimeout{24};
 
-/// Copies rank 0's values to all ranks. One by one, since a stored tensor may be a view.
-void broadcast_each(dist::ProcessGroup& group, const std::vector<nn::StoredParameter>& tensors) {
-  for (const nn::StoredParameter& each : tensors) dist::broadcast_values(group, each.tensor);
+/// Copies a rank's values to all ranks. One by one, since a stored tensor may be a view.
+void broadcast_each(dist::ProcessGroup& group, const std::vector<nn::StoredParameter>& tensors,
+                    int root = 0) {
+  for (const nn::StoredParameter& each : tensors) dist::broadcast_values(group, each.tensor, root);
 }
 
-void broadcast_spikes(dist::ProcessGroup& group, SpikeWatch& spikes) {
+void broadcast_spikes(dist::ProcessGroup& group, SpikeWatch& spikes, int root) {
   if (spikes.rule().action == SpikeAction::kKeep) return;
   const SpikeMemory& own = spikes.memory();
   const auto window = static_cast<size_t>(spikes.rule().window);
@@ -40,7 +42,7 @@ void broadcast_spikes(dist::ProcessGroup& group, SpikeWatch& spikes) {
   std::ranges::copy(own.losses, told.begin() + 3);
   std::ranges::copy(own.grad_norms, told.begin() + 3 + std::ssize(own.losses));
   const Tensor numbers = tensor(told);
-  group.broadcast(numbers, 0).wait();
+  group.broadcast(numbers, root).wait();
   const auto* const values = numbers.data<double>();
   const auto count = static_cast<size_t>(values[2]);
   spikes.remember({.losses = {values + 3, values + 3 + count},
@@ -234,7 +236,9 @@ void Replicas::share_parts(Trainer& trainer) {
   }
 }
 
-void Replicas::share_state(Trainer& trainer) {
+/// Takes the state of rank `root`.
+void Replicas::share_state(Trainer& trainer, int root) {
+  replaces_state_ = group_->rank() != root;
   trainer.give_up_next();
   const NoGradGuard no_grad;
   GradScalerState scale = trainer.scaler().state();
@@ -249,18 +253,33 @@ void Replicas::share_state(Trainer& trainer) {
                                       static_cast<double>(scale.growth_interval),
                                       static_cast<double>(scale.growth_tracker)};
   std::ranges::copy(told, values);
-  group_->broadcast(numbers, 0).wait();
+  group_->broadcast(numbers, root).wait();
   trainer.set_position({static_cast<int64_t>(values[0]), static_cast<int64_t>(values[1])});
   trainer.optimizer().set_steps(static_cast<int64_t>(values[2]));
   trainer.scaler().load_state({values[3], values[4], values[5], static_cast<int64_t>(values[6]),
                                static_cast<int64_t>(values[7])});
-  broadcast_spikes(*group_, trainer.spikes());
+  broadcast_spikes(*group_, trainer.spikes(), root);
   if (trainer.spreads_state()) {
     share_parts(trainer);
   } else {
-    broadcast_each(*group_, trainer.task().model().stored_parameters());
-    broadcast_each(*group_, trainer.optimizer().state());
+    broadcast_each(*group_, trainer.task().model().stored_parameters(), root);
+    broadcast_each(*group_, trainer.optimizer().state(), root);
   }
+  replaces_state_ = false;
+}
+
+void Replicas::share_carried(Trainer& trainer, CarriedRun& carried) {
+  held_out_ = carried.held_out;
+  last_step_ = carried.last;
+  if (group_ != nullptr && carried.source >= 0) {
+    share_state(trainer, carried.source);
+    const std::string own =
+        group_->rank() == carried.source && carried.last ? to_bytes(*carried.last) : "";
+    const std::string told =
+        dist::all_gather_texts(*group_, own)[static_cast<size_t>(carried.source)];
+    if (!told.empty()) last_step_ = carried.last = step_of_bytes(told);
+  }
+  is_settled_ = true;
 }
 
 RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver, MemoryCopies& copies,
@@ -275,6 +294,7 @@ RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver, MemoryCopies& 
         is_settled_ =
             step.outcome.finite && step.audit.empty() &&
             !(step.outcome.spike && trainer.spikes().rule().action == SpikeAction::kRollback);
+        last_step_ = step;
         end_step(step);
         break;
       }

@@ -9,6 +9,7 @@
 #include "dist/group/process_group.h"
 #include "train/report/overlap_report.h"
 #include "train/run/checkpoint_saver.h"
+#include "train/run/elastic.h"
 #include "train/run/held_out_watch.h"
 #include "train/run/memory_copies.h"
 #include "train/run/rank_speed.h"
@@ -35,6 +36,10 @@ class Replicas {
   void require_same_model(const nn::Module& model);
   /// Throws MismatchError on all ranks if their data differ, by its hash (Task::data_identity).
   void require_same_data(const Task& task);
+
+  /// For all ranks of a run that goes on without some: gives them one training state, and the last
+  /// step of the rank that had it.
+  void share_carried(Trainer& trainer, CarriedRun& carried);
 
   // The leader calls these before it performs the action; the other ranks are in `follow`.
   /// A step, as Trainer::step, after which all ranks call `end_step`. `compares`: they exchange
@@ -84,6 +89,10 @@ class Replicas {
   /// state that the last step left. It is not before it has told the first state, while it replaces
   /// it, and after a step that it may undo or end the run for.
   bool is_settled() const { return is_settled_; }
+  /// Whether this rank's state is being replaced, or was when that failed.
+  bool replaces_state() const { return replaces_state_; }
+  /// The last step that `follow` has finished.
+  const std::optional<StepResult>& last_step() const { return last_step_; }
   /// What the leader told last.
   const std::optional<HeldOutMemory>& held_out() const { return held_out_; }
 
@@ -113,7 +122,7 @@ class Replicas {
   };
   Next agree(const Next& next);
   void share_deal(Trainer& trainer, const std::vector<int64_t>& counts);
-  void share_state(Trainer& trainer);
+  void share_state(Trainer& trainer, int root = 0);
   void share_held_out(const std::optional<HeldOutMemory>& memory);
   void share_parts(Trainer& trainer);
   [[noreturn]] void share_leaving_out(int rank, const std::string& why);
@@ -122,6 +131,8 @@ class Replicas {
   RankSpeed speed_;
   bool compares_ = false;  ///< at the end of the step
   bool is_settled_ = false;
+  bool replaces_state_ = false;
+  std::optional<StepResult> last_step_;
   std::optional<HeldOutMemory> held_out_;
 };
 

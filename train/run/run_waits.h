@@ -16,6 +16,9 @@ inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Waits for what is under way beside training, after the group has failed.
+void wait_for_threads(CheckpointSaver& saver, MemoryCopies& copies);
+
 /// Tells the caller what a stop has to wait for until the end of the scope, then "this step" again.
 class WaitFor {
  public:

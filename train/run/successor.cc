@@ -80,6 +80,30 @@ bool Successor::is_to_be_saved(const RunDirectory& directory, int64_t step) cons
       [&](const CheckpointEntry& each) { return each.complete && each.step >= step; });
 }
 
+std::string Successor::take_lead(int64_t most) {
+  if (!sees_lock_) {
+    return fmt::format("the lock of rank 0 in {} cannot be seen from here",
+                       leader_.directory.string());
+  }
+  const RunDirectory directory = RunDirectory::open(leader_.directory);
+  // The system releases a lock a moment after the connections of its holder have ended.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (lock_ == nullptr && !RunLock::has_ended(directory) &&
+         std::chrono::steady_clock::now() < end) {
+    lock_ = RunLock::inherit(directory, leader_.owner);
+    if (lock_ == nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (lock_ == nullptr) {
+    return "rank 0 still holds the run's lock, has ended by itself, or has a successor";
+  }
+  // The leader may have recorded one step more than it could tell the others of.
+  const int64_t recorded = last_step(directory.metrics());
+  if (recorded > most + 1) {
+    return fmt::format("step {} was recorded, and these ranks have done {}", recorded, most);
+  }
+  return "";
+}
+
 void Successor::keep_steps_done(Trainer& trainer,
                                 const std::optional<HeldOutMemory>& held_out) const noexcept {
   const int64_t step = trainer.steps_done();
@@ -87,8 +111,9 @@ void Successor::keep_steps_done(Trainer& trainer,
     if (!sees_lock_ || !trainer.keeps_steps_done()) return;
     const RunDirectory directory = RunDirectory::open(leader_.directory);
     if (!is_to_be_saved(directory, step)) return;
-    const std::unique_ptr<RunLock> lock = RunLock::inherit(directory, leader_.owner);
-    if (lock == nullptr || !is_to_be_saved(directory, step)) return;
+    const std::unique_ptr<RunLock> lock =
+        lock_ == nullptr ? RunLock::inherit(directory, leader_.owner) : nullptr;
+    if ((lock == nullptr && lock_ == nullptr) || !is_to_be_saved(directory, step)) return;
     FileDescriptor(directory.metrics(), O_WRONLY).sync();
     CheckpointRecord record = record_of(trainer, config::to_text(config_));
     record.manifest.held_out = held_out;

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/device/arithmetic_facts.h"
@@ -37,6 +39,14 @@ class Successor {
   /// `config` must outlive this object.
   Successor(const config::RunConfig& config, dist::ProcessGroup& group);
 
+  /// After the loss of the leader: takes its lock, for the rank that is to lead in its place.
+  /// `most`: the steps that any rank has done. Returns why it cannot be taken, or "". Throws
+  /// DataError.
+  std::string take_lead(int64_t most);
+  /// The lock that was taken, if one was; from now on the caller's.
+  std::unique_ptr<RunLock> release_lock() { return std::move(lock_); }
+  const std::filesystem::path& directory() const { return leader_.directory; }
+
   /// After the loss of a rank: saves the state after the last step, if the leader was killed, that
   /// step is in metrics.jsonl, no checkpoint is as new, and this rank has all state
   /// (Trainer::keeps_steps_done). `held_out` is what the leader knew. Says so, also where saving
@@ -67,6 +77,7 @@ class Successor {
   int world_;
   Leader leader_;
   bool sees_lock_ = false;
+  std::unique_ptr<RunLock> lock_;
 };
 
 }  // namespace lockstep::train

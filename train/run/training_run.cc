@@ -30,8 +30,6 @@ namespace lockstep::train {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 NonFinite policy_of(const config::TrainConfig& config) {
   if (config.non_finite() == config::TrainConfig::SKIP) return NonFinite::kSkip;
   if (config.non_finite() == config::TrainConfig::ROLLBACK) return NonFinite::kRollback;
@@ -92,17 +90,22 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
 
 TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
                          const std::string& environment, std::unique_ptr<Task> task,
-                         dist::ProcessGroup* group)
-    : directory_(directory),
-      lock_(directory),
+                         dist::ProcessGroup* group, ElasticRun* elastic)
+    : config_(config),
+      directory_(directory),
+      elastic_(elastic),
+      lock_(carries(elastic) ? nullptr : std::make_unique<RunLock>(directory)),
       start_(directory, group),
       settings_(settings_of(config)),
       name_(config.name()),
       config_text_(config::to_text(config)),
       memory_(config.memory(), device_of(config), directory),
       replicas_(group),
-      trainer_(Trainer::create(config, task ? std::move(task) : task_of(config, directory, group),
-                               group)),
+      trainer_(carries(elastic)
+                   ? Trainer::create(config, elastic->carried->trainer, group)
+                   : Trainer::create(config,
+                                     task ? std::move(task) : task_of(config, directory, group),
+                                     group)),
       saver_(config, trainer_, replicas_.group()),
       copies_(config, trainer_, replicas_.group()),
       guard_(policy_of(config.train()), config.train().non_finite_limit()),
@@ -119,6 +122,10 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
            "data.shards.held_out_tokens. Name it, or leave {} out.",
            settings_.held_out.patience > 0 ? "train.early_stopping" : "checkpoint.keep_best",
            settings_.held_out.patience > 0 ? "early_stopping" : "keep_best");
+  if (carries(elastic)) {
+    take_carried();
+    return;
+  }
   const Resumption resumption = resume(trainer_, directory_.checkpoints(), config);
   notes_ = resumption.notes;
   for (std::string& note : trainer_.task().data_notes()) notes_.push_back(std::move(note));
@@ -148,7 +155,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
     }
   }
   if (nothing_to_train_) {
-    lock_.leave_no_trace();
+    lock_->leave_no_trace();
   } else {
     write_text(directory_.config(), config_text_);
     write_text(directory_.environment(), environment);
@@ -157,14 +164,15 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   replicas_.require_same_model(trainer_.task().model());
   replicas_.require_same_data(trainer_.task());
   if (replicas_.group() != nullptr) {
-    Successor::announce(*replicas_.group(), directory_, lock_, trainer_.device());
+    Successor::announce(*replicas_.group(), directory_, *lock_, trainer_.device());
   }
   replicas_.announce_state(trainer_, copies_);
   tell_held_out();
 }
 
 void TrainingRun::begin_account(const RunOptions& options) {
-  times_.emplace(directory_, trainer_.steps_done(), options.begun.value_or(constructed_));
+  times_.emplace(directory_, recorded_,
+                 loss_ ? loss_->noticed : options.begun.value_or(constructed_));
 }
 
 void TrainingRun::spent_on(TimeUse use) {
@@ -347,31 +355,66 @@ std::optional<OverlapReport> TrainingRun::report_overlap() {
 
 RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
                        const StopRequest& stop, const std::function<void()>& begin,
-                       const std::function<void(int64_t step)>& before_step) {
+                       const std::function<void(int64_t step)>& before_step, ElasticRun* elastic) {
   RunStart::follow(group);
+  const bool carries = elastic != nullptr && elastic->carried;
   // The leader broadcasts the weights, so they are not loaded here.
   config::RunConfig built = config;
   built.mutable_model()->set_weights("");
   Trainer trainer =
-      Trainer::create(config, build_task(built, share_of_step(config.train(), &group)), &group);
+      carries ? Trainer::create(config, elastic->carried->trainer, &group)
+              : Trainer::create(config, build_task(built, share_of_step(config.train(), &group)),
+                                &group);
   trainer.set_stop_request(stop);
   Replicas replicas(&group);
-  replicas.require_same_model(trainer.task().model());
-  replicas.require_same_data(trainer.task());
-  const Successor successor(config, group);
+  CarriedRun carried;
+  std::optional<Successor> successor;
+  if (carries) {
+    carried = *std::exchange(elastic->carried, std::nullopt);
+  } else {
+    replicas.require_same_model(trainer.task().model());
+    replicas.require_same_data(trainer.task());
+    successor.emplace(config, group);
+  }
   if (begin) begin();
   CheckpointSaver saver(config, trainer, replicas.group());
   MemoryCopies copies(config, trainer, replicas.group());
+  bool has_state = !carries || carried.steps >= 0;
   try {
+    if (carries) {
+      successor.emplace(config, group);
+      replicas.share_carried(trainer, carried);
+      has_state = true;
+    }
     return replicas.follow(trainer, saver, copies, before_step);
   } catch (const dist::StoppedError&) {
     throw;
-  } catch (const DistError&) {
+  } catch (const DistError& error) {
+    has_state = has_state && trainer.keeps_steps_done() && !replicas.replaces_state();
+    const Survivor survivor{.config = config,
+                            .steps = has_state ? trainer.steps_done() : -1,
+                            .take_lead = [&](int64_t most) -> std::string {
+                              return successor ? successor->take_lead(most)
+                                               : "the rank that was to lead is lost as well";
+                            }};
+    if (meet_again(elastic, survivor, error, carried)) {
+      wait_for_threads(saver, copies);
+      if (successor) {
+        carried.directory = successor->directory();
+        carried.lock = successor->release_lock();
+      }
+      carried.trainer = trainer.leave();
+      if (replicas.last_step()) carried.last = replicas.last_step();
+      carried.held_out = replicas.held_out();
+      elastic->carried = std::move(carried);
+      return RunEnd::kRegrouped;
+    }
+    if (!successor) throw;
     // Other ranks may be writing their parts of what is under way.
     if (replicas.is_settled() && !saver.is_under_way()) {
-      successor.keep_steps_done(trainer, replicas.held_out());
+      successor->keep_steps_done(trainer, replicas.held_out());
     }
-    successor.keep_copies(copies);
+    successor->keep_copies(copies);
     throw;
   } catch (const std::exception& error) {
     replicas.end_with(error);

@@ -21,6 +21,7 @@
 #include "train/run/balance.h"
 #include "train/run/checkpoint.h"
 #include "train/run/checkpoint_saver.h"
+#include "train/run/elastic.h"
 #include "train/run/held_out_watch.h"
 #include "train/run/memory_copies.h"
 #include "train/run/non_finite.h"
@@ -91,10 +92,11 @@ class TrainingRun {
   TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
               const std::string& environment);
   /// As above, for a model and data that the config does not describe. This process leads `group`,
-  /// which may be null; the other ranks call `follow_training`.
+  /// which may be null; the other ranks call `follow_training`. `elastic`, which may be null, must
+  /// outlive the run: if it has a CarriedRun this one goes on with that, and takes it.
   TrainingRun(const config::RunConfig& config, const RunDirectory& directory,
               const std::string& environment, std::unique_ptr<Task> task,
-              dist::ProcessGroup* group = nullptr);
+              dist::ProcessGroup* group = nullptr, ElasticRun* elastic = nullptr);
 
   /// Whether all steps were done before: then `run` evaluates, and changes no file but what a
   /// process that was killed left unfinished: weights that are missing or damaged, temporary files.
@@ -103,14 +105,16 @@ class TrainingRun {
   /// Messages for the user about where training starts, a line each.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Runs to the end; call once. Throws NonFiniteError as train.non_finite demands, SlowRankError
-  /// as parallel.leave_out_slower does, and the errors of Trainer and of the writers.
+  /// Runs to the end; call once. After RunEnd::kRegrouped nothing of this object may be used.
+  /// Throws NonFiniteError as train.non_finite demands, SlowRankError as parallel.leave_out_slower
+  /// does, and the errors of Trainer and of the writers.
   RunSummary run(const RunOptions& options);
 
   Trainer& trainer() { return trainer_; }
   const RunDirectory& directory() const { return directory_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
   /// The values of the config that the training loop reads.
   struct Settings {
     StopRule stop;  ///< without the limit that RunOptions gives
@@ -130,6 +134,21 @@ class TrainingRun {
   static Settings settings_of(const config::RunConfig& config);
 
   void take_steps(RunLog& log, const RunOptions& options, RunSummary& summary);
+  StepResult take_step(RunLog& log, const RunOptions& options);
+  /// The end of a run whose steps are done.
+  void end_run(const RunOptions& options, RunSummary& summary);
+  // Of a run that goes on without ranks that were lost:
+  static bool carries(const ElasticRun* elastic) { return elastic != nullptr && elastic->carried; }
+  /// Takes what was carried besides the trainer, which goes on where the state of all ranks is.
+  void take_carried();
+  /// Gives all ranks one state. Returns false if ranks are lost meanwhile, and the others go on.
+  bool takes_over();
+  /// The last step of the trainer, if what follows a step is still to be done.
+  std::optional<StepResult> unfinished_step() const;
+  /// Whether the ranks that are left go on; then ElasticRun has what they go on with.
+  bool goes_on_after(const std::exception& error) noexcept;
+  /// Tells once how long the ranks that are left needed for their first step.
+  void tell_loss(std::optional<double> seconds);
   /// After an error: saves the steps since the newest checkpoint, where this rank alone has all
   /// state. Says so, also where that fails.
   void keep_steps_done(RunLog& log, const std::exception& why) noexcept;
@@ -194,9 +213,11 @@ class TrainingRun {
   std::function<Tensor(size_t)> final_weights();
   void export_model();
 
-  std::chrono::steady_clock::time_point constructed_ = std::chrono::steady_clock::now();
+  Clock::time_point constructed_ = Clock::now();
+  const config::RunConfig& config_;
   RunDirectory directory_;
-  RunLock lock_;
+  ElasticRun* elastic_;
+  std::unique_ptr<RunLock> lock_;
   RunStart start_;
   Settings settings_;
   std::string name_;
@@ -231,15 +252,24 @@ class TrainingRun {
   double stall_seconds_ = -1;  ///< of training, for checkpoints since the last line of metrics
   SaveCounts save_counts_;
   std::optional<TimeAccount> times_;  ///< of `run`, unless nothing is left to train
+  std::optional<StepResult> last_step_;
+  Clock::time_point training_began_;
+  std::optional<HeldOutMemory> recorded_held_out_;  ///< when the last step was recorded
+  CarriedRun carried_;                              ///< with which this run goes on
+  std::optional<RankLoss> loss_;                    ///< after which it does; nothing: it does not
+  bool has_state_ = true;                           ///< that of a whole step
+  int64_t step_lost_ = 0;                           ///< the last step recorded before the loss
+  bool told_loss_ = false;
 };
 
 /// Runs the other ranks of a TrainingRun's group: performs the leader's steps and evaluations on
 /// this rank's share of the data until the leader's run ends. Writes no files. `stop` is called in
 /// every step and evaluation; true ends the run on all ranks. `begin`, if given, is called before
-/// the first step, when model and data are there, and `before_step` as each step begins. Returns
-/// how the leader's run ended.
+/// the first step, when model and data are there, and `before_step` as each step begins. `elastic`
+/// as TrainingRun has it. Returns how the leader's run ended.
 RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& group,
                        const StopRequest& stop, const std::function<void()>& begin = {},
-                       const std::function<void(int64_t step)>& before_step = {});
+                       const std::function<void(int64_t step)>& before_step = {},
+                       ElasticRun* elastic = nullptr);
 
 }  // namespace lockstep::train

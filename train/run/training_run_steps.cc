@@ -18,8 +18,6 @@ namespace lockstep::train {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// The newest checkpoint that is whole by its manifest.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& folder) {
   const std::vector<CheckpointEntry> found = list_checkpoints(folder);
@@ -34,24 +32,42 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& folder) {
 
 RunSummary TrainingRun::run(const RunOptions& options) {
   if (nothing_to_train_) return run_without_steps(options);
+  RunSummary summary;
+  summary.final_loss = std::numeric_limits<double>::quiet_NaN();
+  if (loss_ && !takes_over()) {
+    summary.end = RunEnd::kRegrouped;
+    return summary;
+  }
+  if (!loss_) {
+    training_began_ = Clock::now();
+    recorded_ = trainer_.steps_done();
+  }
   begin_account(options);
   drop_steps_after(directory_.metrics(), trainer_.steps_done());
   RunLog log(directory_, options.terminal,
              {.total_steps = settings_.stop.steps,
-              .first_step = trainer_.steps_done() + 1,
+              .first_step = recorded_ + 1,
               .log_every = settings_.log_every,
               .format = options.format,
               .log_error = options.log_error});
   trainer_.set_stop_request(options.stop);
   if (options.keep_slow_ranks) slow_ranks_ = SlowRankWatch(0);
-  RunSummary summary;
-  summary.first_step = recorded_ = trainer_.steps_done();
-  summary.final_loss = std::numeric_limits<double>::quiet_NaN();
+  summary.first_step = trainer_.steps_done();
   times_->spend_on_start();
+  if (loss_) {
+    log.note(fmt::format("{}; going on with {} rank{} from step {}", loss_text(*loss_), loss_->left,
+                         loss_->left == 1 ? "" : "s", trainer_.steps_done()));
+  }
   if (can_roll_back_ && saved_step_ < 0) checkpoint(log, options);
   try {
     take_steps(log, options, summary);
+    if (!slow_) end_run(options, summary);
   } catch (const std::exception& error) {
+    if (goes_on_after(error)) {
+      log.close();
+      summary.end = RunEnd::kRegrouped;
+      return summary;
+    }
     // What is worth keeping was saved before a NonFiniteError was thrown, and the memory of a
     // device that computes wrong is not to be trusted.
     const bool keeps = dynamic_cast<const NonFiniteError*>(&error) == nullptr &&
@@ -65,11 +81,6 @@ RunSummary TrainingRun::run(const RunOptions& options) {
     log.close();
     replicas_.announce_leaving_out(slow_->rank, slow_ranks_.text(*slow_));
   }
-  if (saver_.is_asynchronous()) summary.saves = save_counts_;
-  summary.steps = trainer_.steps_done();
-  if (summary.end != RunEnd::kStopped) finish(summary, end_after(summary.steps), options);
-  summary.overlap = report_overlap();
-  replicas_.announce_end(summary.end);
   const std::string_view how = summary.end == RunEnd::kStopped ? kStopped : kFinished;
   start_.end(how);
   times_->end(summary.steps, how);
@@ -79,8 +90,16 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   return summary;
 }
 
+void TrainingRun::end_run(const RunOptions& options, RunSummary& summary) {
+  if (saver_.is_asynchronous()) summary.saves = save_counts_;
+  summary.steps = trainer_.steps_done();
+  if (summary.end != RunEnd::kStopped) finish(summary, end_after(summary.steps), options);
+  summary.overlap = report_overlap();
+  replicas_.announce_end(summary.end);
+}
+
 void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary& summary) {
-  const auto start = Clock::now();
+  const auto start = training_began_;
   const bool holds_out = trainer_.task().holds_out();
   const auto save_left = [&] {  // seconds until a checkpoint that is begun now is written
     return saver_.is_under_way() ? 2 * save_seconds_ : save_seconds_;
@@ -89,17 +108,13 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
   StopRule rule = settings_.stop;
   rule.time_limit = options.time_limit;
   bool last = rule.all_steps_done(trainer_.steps_done());
-  while (!last && summary.end != RunEnd::kStopped && !slow_) {
-    if (options.before_step) options.before_step(trainer_.steps_done());
-    deal_out(log);
-    memory_.begin_step(trainer_.steps_done() + 1);
-    const bool another = may_begin_next_ahead();
-    times_->spend_other();
-    replicas_.announce_step(another, compares_next());
-    const StepResult step = trainer_.step(another);
-    times_->spend_on_step(step.data_wait_ms / 1e3, step.outcome.updated());
-    replicas_.end_step(step);
-    memory_.end_step(step.step + 1);
+  std::optional<StepResult> unfinished = unfinished_step();
+  if (loss_ && !unfinished && (last || is_due(trainer_.steps_done(), settings_.checkpoint_every))) {
+    checkpoint(log, options);  // unless it is there
+  }
+  while ((!last || unfinished) && summary.end != RunEnd::kStopped && !slow_) {
+    const StepResult step =
+        unfinished ? *std::exchange(unfinished, std::nullopt) : take_step(log, options);
     summary.tokens += step.tokens;
     summary.seconds += step.seconds;
     summary.final_loss = step.loss;
@@ -124,7 +139,9 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
     log_compiled(log);
     std::optional<EvaluationReport> evaluated;
     const bool right = step.audit.empty();
-    if (right && holds_out && (last || is_due(report.step, settings_.eval_every)) && !stopping()) {
+    const bool is_recorded = recorded_ >= report.step;  // before a rank was lost
+    if (right && holds_out && !is_recorded && (last || is_due(report.step, settings_.eval_every)) &&
+        !stopping()) {
       const WaitFor waiting(options, kWaitForBatch);
       // Losses that are compared are all of the same part of the data.
       evaluated = evaluate(report, last && !settings_.held_out.compares(), summary);
@@ -132,8 +149,10 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
     }
     const bool is_best = evaluated && compare(*evaluated);
     last = last || held_out_.is_over();
-    log.record(report, evaluated, &*times_);
+    if (!is_recorded) log.record(report, evaluated, &*times_);
     recorded_ = report.step;
+    recorded_held_out_ = held_out_.memory();
+    if (loss_) tell_loss(seconds_since(loss_->noticed));
     if (evaluated && held_out_.is_over()) log.note(held_out_.reason());
     handle_audit(step, log);
     if (!right) {
@@ -176,6 +195,21 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
     spent_on(TimeUse::kCheckpoint);
     save_counts_.stall_seconds += seconds_since(begin);
   }
+}
+
+StepResult TrainingRun::take_step(RunLog& log, const RunOptions& options) {
+  if (options.before_step) options.before_step(trainer_.steps_done());
+  deal_out(log);
+  memory_.begin_step(trainer_.steps_done() + 1);
+  const bool another = may_begin_next_ahead();
+  times_->spend_other();
+  replicas_.announce_step(another, compares_next());
+  StepResult step = trainer_.step(another);
+  last_step_ = step;
+  times_->spend_on_step(step.data_wait_ms / 1e3, step.outcome.updated());
+  replicas_.end_step(step);
+  memory_.end_step(step.step + 1);
+  return step;
 }
 
 void TrainingRun::keep_steps_done(RunLog& log, const std::exception& why) noexcept {

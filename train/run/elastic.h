@@ -1,0 +1,91 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dist/group/members.h"
+#include "train/report/run_lock.h"
+#include "train/run/held_out_watch.h"
+#include "train/trainer.h"
+
+namespace lockstep::config {
+class RunConfig;
+}
+
+namespace lockstep::train {
+
+/// The loss of ranks after which the others go on.
+struct RankLoss {
+  std::vector<int> lost;           ///< by their numbers before it
+  std::vector<std::string> hosts;  ///< of `lost`
+  int ranks = 0;                   ///< there were before it
+  int left = 0;
+  std::string at;  ///< time of day
+  std::chrono::steady_clock::time_point noticed = std::chrono::steady_clock::now();
+};
+/// "rank 2 on host lsh1 is lost", "ranks 1, 2 on hosts lsh0, lsh1 are lost"
+std::string loss_text(const RankLoss& loss);
+
+/// What a rank takes along when it goes on without others.
+struct CarriedRun {
+  std::filesystem::path directory;
+  std::unique_ptr<RunLock> lock;  ///< of the directory, on the rank that leads from now on
+  Trainer::Legacy trainer;
+  std::optional<StepResult> last;  ///< the last step that this rank has finished
+  std::optional<HeldOutMemory> held_out;
+  int64_t steps = 0;  ///< that the state of this rank has done; -1: that is not whole
+  /// The rank whose state all take, by its new number; -1: all have done the same steps.
+  int source = -1;
+  RankLoss loss;
+  /// When training began in this process.
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+};
+
+/// A run that goes on without ranks that are lost (parallel.elastic). The program makes one, and
+/// sets `members`, while the ranks train together; TrainingRun and follow_training then return
+/// RunEnd::kRegrouped after a loss, and the program calls one of them again, with the group of
+/// `met`.
+///
+/// Every rank has all state, and the ranks have done the same number of steps or one more: all take
+/// the state of one that has done most. Who leads holds the lock of the run's directory: rank 0
+/// as long as it is left, otherwise the lowest rank that is, if it gets the lock as a Successor
+/// does. Otherwise, and where too few are left, the run ends as one that is not elastic.
+struct ElasticRun {
+  std::unique_ptr<dist::Members> members;  ///< null: this rank is alone
+  std::optional<dist::Members::Met> met;
+  std::optional<CarriedRun> carried;  ///< for what trains next, which takes it
+};
+
+/// What a rank that has lost others knows of itself.
+struct Survivor {
+  const config::RunConfig& config;
+  int64_t steps = 0;  ///< CarriedRun::steps
+  /// Takes the lead, where this rank has not led before; returns why it cannot, or "". `most`: the
+  /// steps of the rank that has done most.
+  std::function<std::string(int64_t most)> take_lead;
+};
+/// After `error`: whether it is the loss of ranks, and those that are left are connected again:
+/// then `elastic->met` is set, and `steps`, `source` and `loss` of `carried`. Otherwise says why
+/// they are not, and no rank waits for this one. `elastic` may be null. Returns within a few times
+/// parallel.elastic.wait_seconds.
+bool meet_again(ElasticRun* elastic, const Survivor& survivor, const std::exception& error,
+                CarriedRun& carried) noexcept;
+/// The same where ranks are lost before what was carried could be taken.
+bool meet_again(ElasticRun& elastic, const config::RunConfig& config,
+                const std::exception& error) noexcept;
+
+/// Adds a line to restarts.jsonl of a run, with the members of those that `lockstep launch` writes
+/// and `restart` 0. `step`: the last that was recorded before the loss; `resumed_from`: the step
+/// after which training goes on; `seconds` from the loss to the first step after it, if there was
+/// one. Errors of writing are ignored.
+void note_loss(const RunDirectory& directory, const RankLoss& loss, int64_t step,
+               int64_t resumed_from, std::optional<double> seconds) noexcept;
+
+}  // namespace lockstep::train

@@ -1,0 +1,109 @@
+// The part of TrainingRun that goes on without ranks that were lost.
+
+#include <algorithm>
+
+#include "core/base/files/folders.h"
+#include "train/report/metrics_history.h"
+#include "train/run/checkpoint.h"
+#include "train/run/run_waits.h"
+#include "train/run/successor.h"
+#include "train/run/training_run.h"
+
+namespace lockstep::train {
+
+namespace {
+
+/// The step of the newest whole checkpoint; -1: there is none.
+int64_t newest_saved(const std::filesystem::path& folder) {
+  int64_t newest = -1;
+  for (const CheckpointEntry& each : list_checkpoints(folder)) {
+    if (each.complete) newest = std::max(newest, each.step);
+  }
+  return newest;
+}
+
+}  // namespace
+
+void wait_for_threads(CheckpointSaver& saver, MemoryCopies& copies) {
+  try {
+    if (saver.is_under_way()) (void)saver.finish();
+  } catch (const std::exception&) {
+    // It needed the ranks that are lost.
+  }
+  try {
+    (void)copies.newest();
+  } catch (const std::exception&) {
+  }
+}
+
+void TrainingRun::take_carried() {
+  carried_ = *std::exchange(elastic_->carried, std::nullopt);
+  lock_ = std::move(carried_.lock);
+  loss_ = carried_.loss;
+  has_state_ = carried_.steps >= 0;
+  training_began_ = carried_.began;
+  last_step_ = carried_.last;
+  held_out_.remember(carried_.held_out);
+  recorded_held_out_ = carried_.held_out;
+}
+
+bool TrainingRun::takes_over() {
+  try {
+    saved_step_ = newest_saved(directory_.checkpoints());
+    remove_stale_partials(directory_.path());
+    step_lost_ = last_step(directory_.metrics());
+    start_.begin();
+    if (replicas_.group() != nullptr) {
+      Successor::announce(*replicas_.group(), directory_, *lock_, trainer_.device());
+    }
+    replicas_.share_carried(trainer_, carried_);
+    has_state_ = true;
+    last_step_ = carried_.last;
+    recorded_ = std::min(step_lost_, trainer_.steps_done());
+    tell_held_out();
+    return true;
+  } catch (const std::exception& error) {
+    if (goes_on_after(error)) return false;
+    replicas_.end_with(error);
+    throw;
+  }
+}
+
+std::optional<StepResult> TrainingRun::unfinished_step() const {
+  if (!loss_ || !last_step_ || last_step_->step + 1 != trainer_.steps_done()) return std::nullopt;
+  // What follows a step that is not as usual may change the state.
+  const StepOutcome& outcome = last_step_->outcome;
+  const bool is_usual = outcome.finite && !(outcome.spike && trainer_.spikes().rule().action ==
+                                                                 SpikeAction::kRollback);
+  if (is_usual && recorded_ >= trainer_.steps_done()) return std::nullopt;
+  return last_step_;
+}
+
+bool TrainingRun::goes_on_after(const std::exception& error) noexcept {
+  const bool is_whole =
+      has_state_ && !goes_back_ && !replicas_.replaces_state() && trainer_.keeps_steps_done();
+  const Survivor survivor{.config = config_,
+                          .steps = is_whole ? trainer_.steps_done() : -1,
+                          .take_lead = [](int64_t) { return ""; }};  // it leads already
+  CarriedRun carried;
+  if (!meet_again(elastic_, survivor, error, carried)) return false;
+  tell_loss(std::nullopt);
+  wait_for_threads(saver_, copies_);
+  carried.directory = directory_.path();
+  carried.lock = std::move(lock_);
+  carried.trainer = trainer_.leave();
+  carried.last = last_step_;
+  carried.held_out = recorded_held_out_;
+  carried.began = training_began_;
+  elastic_->carried = std::move(carried);
+  return true;
+}
+
+void TrainingRun::tell_loss(std::optional<double> seconds) {
+  if (!loss_ || told_loss_) return;
+  told_loss_ = true;
+  // Steps that were done, and not yet recorded, are none to do again.
+  note_loss(directory_, *loss_, step_lost_, std::min(step_lost_, trainer_.steps_done()), seconds);
+}
+
+}  // namespace lockstep::train
