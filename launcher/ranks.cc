@@ -108,13 +108,17 @@ void join_by_mpi(Ranks& ranks, const Start& start) {
 void join_by_tcp(Ranks& ranks, const Start& start) {
   dist::RankEnvironment& told = ranks.environment;
   const char* const secret = std::getenv("LOCKSTEP_JOB_SECRET");
-  const dist::Rendezvous where = dist::rendezvous_of(told, secret == nullptr ? "" : secret);
+  dist::Rendezvous where = dist::rendezvous_of(told, secret == nullptr ? "" : secret);
   dist::RankPlace place;
   ranks.communicator =
       dist::tcp_communicator(where, options_of(told.numbered ? fmt::format("{}", told.rank) : "?"),
                              start.alike, start.silence, &place);
   ranks.group = dist::transport_group(ranks.communicator, "tcp");
   told.rank = ranks.group->rank();
+  ranks.start = {.where = std::move(where),
+                 .options = [](int rank) { return options_of(fmt::format("{}", rank)); },
+                 .alike = start.alike,
+                 .silence = start.silence};
   const int told_here = told.local_size.value_or(place.local_size);
   LS_CHECK(told_here >= place.local_size, ConfigError,
            "[launch] {} was told of {} ranks on its host ({}), but {} of the job are here: "
@@ -144,6 +148,25 @@ Ranks join_ranks(const dist::RankEnvironment& environment, double silence_second
           std::chrono::duration<double>(silence_seconds)),
   };
   (uses_mpi(environment) ? join_by_mpi : join_by_tcp)(ranks, start);
+  return ranks;
+}
+
+std::unique_ptr<dist::Members> members_of(const Ranks& ranks) {
+  if (ranks.group == nullptr || !ranks.start) return nullptr;
+  return std::make_unique<dist::Members>(*ranks.start, *ranks.communicator, *ranks.group);
+}
+
+Ranks met_again(dist::Members::Met met, const dist::RankEnvironment& before) {
+  Ranks ranks;
+  ranks.environment = before;
+  ranks.environment.rank = met.rank;
+  ranks.environment.size = static_cast<int>(met.present.size());
+  ranks.environment.local_rank = met.place.local_rank;
+  ranks.environment.local_size = met.place.local_size;
+  if (met.communicator == nullptr) return ranks;
+  ranks.group = dist::transport_group(met.communicator, "tcp");
+  ranks.communicator = std::move(met.communicator);
+  ranks.start = std::move(met.start);
   return ranks;
 }
 

@@ -2,8 +2,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "dist/group/communicator.h"
+#include "dist/group/members.h"
 #include "dist/group/process_group.h"
 #include "dist/rendezvous/rank_environment.h"
 
@@ -18,6 +20,7 @@ struct Ranks {
   dist::RankEnvironment environment;
   std::unique_ptr<dist::ProcessGroup> group;              ///< null for a single rank
   std::shared_ptr<dist::Communicator> communicator = {};  ///< the group's communicator
+  std::optional<dist::Members::Start> start = {};         ///< of several that TCP connects
 
   bool leads() const { return environment.rank == 0; }
 };
@@ -40,6 +43,12 @@ bool uses_mpi(const dist::RankEnvironment& environment);
 /// variables that differ between the ranks, and the errors of dist::mpi_group and dist::tcp_group.
 Ranks join_ranks(const dist::RankEnvironment& environment, double silence_seconds = 10);
 inline Ranks join_ranks() { return join_ranks(this_rank()); }
+
+/// Lets the ranks find each other again after some are lost. Collective. Null for a single rank,
+/// and where MPI connects them.
+std::unique_ptr<dist::Members> members_of(const Ranks& ranks);
+/// The ranks that have met again; `before`: as this one was before.
+Ranks met_again(dist::Members::Met met, const dist::RankEnvironment& before);
 
 /// Calls `body`. What it throws is told to the other ranks in its own words before it is thrown
 /// again: a group that is destroyed by an exception does not know them.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "configs/annotated_text.h"
 #include "configs/bit_flip.h"
@@ -16,6 +17,7 @@
 #include "core/base/duration.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/log_text.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/thread_pool.h"
 #include "core/memory/caching_allocator.h"
@@ -159,9 +161,12 @@ void write_page(const train::RunDirectory& directory, train::RunEnd end) {
   }
 }
 
-/// Trains as the leader, or alone; returns the exit status.
+/// Trains as the leader, or alone; returns the exit status. Where `elastic` has what to go on with
+/// afterwards, only this part of the run has ended.
 int lead_training(const TrainOptions& options, const config::RunConfig& config,
-                  const config::Origins& origins, const Ranks& ranks, StopSignals& signals) {
+                  const config::Origins& origins, const Ranks& ranks, StopSignals& signals,
+                  train::ElasticRun& elastic) {
+  const bool goes_on = elastic.carried.has_value();
   const auto stop = [&] { return signals.received() != 0; };
   const std::string environment = train::environment_json({.command_line = options.command_line,
                                                            .version = LOCKSTEP_VERSION,
@@ -178,16 +183,24 @@ int lead_training(const TrainOptions& options, const config::RunConfig& config,
     recorder.emplace(caching_allocator(parse_device(config.device())));
   }
   train::FreshDirectory fresh(options.run_directory.empty() ? kRunsFolder : options.run_directory);
-  const train::RunDirectory directory = open_directory(options, config);
-  fresh.use(directory.path());
-  end_before_first_step(signals, options, ranks.environment, directory.path().string());
-  RunProfile profile(config, ranks, directory.profile());
-  train::TrainingRun run(config, directory, environment, nullptr, ranks.group.get());
-  fresh.keep();
-  if (!run.has_nothing_to_train()) {
-    write_text(directory.path() / "config_origins.txtpb", config::annotated_text(config, origins));
+  const train::RunDirectory directory = goes_on
+                                            ? train::RunDirectory::open(elastic.carried->directory)
+                                            : open_directory(options, config);
+  if (!goes_on) {
+    fresh.use(directory.path());
+    end_before_first_step(signals, options, ranks.environment, directory.path().string());
   }
-  const int log_error = write_log(stderr, banner(run, config, ranks.environment.size));
+  RunProfile profile(config, ranks, directory.profile());
+  train::TrainingRun run(config, directory, environment, nullptr, ranks.group.get(), &elastic);
+  fresh.keep();
+  int log_error = 0;
+  if (!goes_on) {
+    if (!run.has_nothing_to_train()) {
+      write_text(directory.path() / "config_origins.txtpb",
+                 config::annotated_text(config, origins));
+    }
+    log_error = write_log(stderr, banner(run, config, ranks.environment.size));
+  }
   const train::LogFormat format = train::parse_log_format(options.log_format);
   // Other formats are for programs, which expect nothing else on standard output.
   const bool is_text = format == train::LogFormat::kText;
@@ -209,6 +222,7 @@ int lead_training(const TrainOptions& options, const config::RunConfig& config,
                         },
                     .keep_slow_ranks = keeps_slow_ranks()});
   });
+  if (summary.end == train::RunEnd::kRegrouped) return kSuccess;
   if (recorder) recorder->write(options.allocations_file, config.name());
   if (!run.has_nothing_to_train()) write_page(directory, summary.end);
   if (summary.end == train::RunEnd::kStopped) {
@@ -248,6 +262,60 @@ void require_no_fault(const config::RunConfig& config) {
            config::to_text(*flip));
 }
 
+/// mpirun ends all ranks when one is lost.
+void require_tcp_if_elastic(const config::RunConfig& config, const dist::RankEnvironment& rank) {
+  LS_CHECK(!config.parallel().has_elastic() || rank.size == 1 || !uses_mpi(rank), ConfigError,
+           "[train] parallel.elastic: these ranks are connected by MPI, which ends all of them "
+           "when one is lost: expected TCP. Start them with --transport tcp, or without mpirun, or "
+           "leave parallel.elastic out.");
+}
+
+/// Lets the other ranks end as this one does where a signal ends it, and not because they lost it.
+class CommonEnd {
+ public:
+  /// `ranks` are those of now on.
+  void use(StopSignals& signals, const Ranks& ranks) {
+    const bool is_first = present_ == nullptr;
+    if (is_first && ranks.group == nullptr) return;
+    if (is_first) present_ = std::make_shared<Present>();
+    {
+      const MutexLock guard(present_->lock);
+      present_->communicator = ranks.communicator;
+    }
+    if (!is_first) return;
+    signals.before_end([present = present_] {
+      std::shared_ptr<dist::Communicator> communicator;
+      {
+        const MutexLock guard(present->lock);
+        communicator = present->communicator.lock();
+      }
+      if (communicator) communicator->stop();
+    });
+  }
+
+ private:
+  struct Present {
+    Mutex lock;
+    std::weak_ptr<dist::Communicator> communicator LS_GUARDED_BY(lock);
+  };
+  std::shared_ptr<Present> present_;
+};
+
+/// Trains as one of the other ranks; returns the exit status.
+int follow(const config::RunConfig& config, const Ranks& ranks, StopSignals& signals,
+           train::ElasticRun& elastic) {
+  RunProfile profile(config, ranks, "");
+  const train::RunEnd end = profile.around([&] {
+    return train::follow_training(
+        config, *ranks.group, [&] { return signals.received() != 0; },
+        [&] { signals.wait_for(nullptr); }, [&](int64_t step) { profile.begin_step(step); },
+        &elastic);
+  });
+  // mpirun ends all ranks when the first ends with another status than 0: rank 0's tells it.
+  const bool tells = end == train::RunEnd::kStopped && !uses_mpi(ranks.environment);
+  return tells ? kStopped : kSuccess;
+}
+
 dist::GivenRank given_rank(const TrainOptions& options) {
   dist::GivenRank given;
   if (options.rank >= 0) given.rank = options.rank;
@@ -281,34 +349,33 @@ int run_train(TrainOptions options) {
   const config::RunConfig config = load_config(options.files, options.overrides, &origins);
   if (!options.inject_faults) require_no_fault(config);
   if (!options.try_anyway) require_room(config, told);
+  require_tcp_if_elastic(config, told);
   Ranks ranks = join_ranks(told, config.parallel().silence_seconds());
-  if (ranks.group != nullptr) {
-    // The other ranks end as this one does, and not because they lost it.
-    signals.before_end([weak = std::weak_ptr(ranks.communicator)] {
-      if (const auto communicator = weak.lock()) communicator->stop();
-    });
-  }
+  CommonEnd common_end;
+  common_end.use(signals, ranks);
+  train::ElasticRun elastic;
   int status = kSuccess;
   try {
     tell_errors(ranks, [&] {
       assign_devices(ranks, config);
-      set_time_limit(ranks, config.parallel().timeout_seconds());
       set_rank_threads(ranks, config.threads());
       train::Replicas(ranks.group.get()).require_same("config", lines_of(config));
-      if (ranks.leads()) {
-        status = lead_training(options, config, origins, ranks, signals);
-        return;
-      }
-      const auto stop = [&] { return signals.received() != 0; };
-      RunProfile profile(config, ranks, "");
-      const train::RunEnd end = profile.around([&] {
-        return train::follow_training(
-            config, *ranks.group, stop, [&] { signals.wait_for(nullptr); },
-            [&](int64_t step) { profile.begin_step(step); });
-      });
-      // mpirun ends all ranks when the first ends with another status than 0: rank 0's tells it.
-      if (end == train::RunEnd::kStopped && !uses_mpi(told)) status = kStopped;
     });
+    const auto take_part = [&] {
+      common_end.use(signals, ranks);
+      set_time_limit(ranks, config.parallel().timeout_seconds());
+      if (config.parallel().has_elastic()) elastic.members = members_of(ranks);
+      status = ranks.leads() ? lead_training(options, config, origins, ranks, signals, elastic)
+                             : follow(config, ranks, signals, elastic);
+    };
+    do {
+      try {
+        if (elastic.met) ranks = met_again(*std::exchange(elastic.met, {}), ranks.environment);
+        tell_errors(ranks, take_part);
+      } catch (const DistError& error) {
+        if (!train::meet_again(elastic, config, error)) throw;
+      }
+    } while (elastic.met);
   } catch (const dist::StoppedError&) {
     return kStopped;
   }

@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "core/base/check.h"
@@ -37,6 +39,8 @@ constexpr seconds kLossToTerm(2);
 /// before.
 constexpr seconds kLossToTermInSave(120);
 constexpr milliseconds kSaveCheck(100);
+/// How often launch looks for ranks that are stopped while others have ended.
+constexpr milliseconds kStoppedCheck(500);
 /// Time for the ranks to start after a stop request; if there are none by then, the job is ended.
 constexpr seconds kRequestWait(2);
 /// mpirun can lock itself up in its own end, after the ranks' (PMIx_server_finalize).
@@ -98,6 +102,29 @@ LaunchFailure failure_of(int rank, int wait_status) {
   return failure;
 }
 
+bool ended_well(int wait_status) {
+  return WIFEXITED(wait_status) &&
+         (WEXITSTATUS(wait_status) == kSuccess || WEXITSTATUS(wait_status) == kStopped);
+}
+
+/// Size of the file to which training adds a line when it begins.
+uintmax_t bytes_of_starts(const LaunchPlan& plan) {
+  std::error_code failed;
+  const auto bytes = std::filesystem::file_size(
+      std::filesystem::path(plan.run_directory) / "starts.jsonl", failed);
+  return failed ? 0 : bytes;
+}
+
+/// Whether a process is stopped, as by SIGSTOP.
+bool is_stopped(pid_t process) {
+  const std::string file = fmt::format("/proc/{}/stat", process);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stat(std::fopen(file.c_str(), "re"),
+                                                             &std::fclose);
+  char state = '\0';
+  // The name in brackets may have any characters but is short.
+  return stat && std::fscanf(stat.get(), "%*d (%*[^)]) %c", &state) == 1 && state == 'T';
+}
+
 /// Whether a rank ended because it had lost another one, which is then the cause.
 bool is_consequence(const LaunchFailure& failure) {
   return failure.signal == 0 && failure.status == kCommunication;
@@ -107,7 +134,11 @@ bool is_consequence(const LaunchFailure& failure) {
 
 LaunchAttempt::LaunchAttempt(const LaunchPlan& plan, SignalQueue& signals,
                              std::optional<Clock::time_point> deadline, bool append_output)
-    : plan_(plan), signals_(signals), output_(plan.options, append_output), deadline_(deadline) {
+    : plan_(plan),
+      signals_(signals),
+      output_(plan.options, append_output),
+      starts_before_(bytes_of_starts(plan)),
+      deadline_(deadline) {
   std::vector<std::string> folders;
   if (plan.way == LaunchPlan::Way::kMpirun) {
     folders = session_folders(plan);
@@ -181,6 +212,8 @@ void LaunchAttempt::wait_for_something() {
     const auto left = std::chrono::ceil<milliseconds>(*next - Clock::now()).count();
     wait = static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
   }
+  // Nothing tells that a rank is stopped.
+  if (some_have_ended_well() && wait < 0) wait = static_cast<int>(kStoppedCheck.count());
   if (request_pending_ || watch_) wait = static_cast<int>(kRetry.count());
   // Closed descriptors are -1, which poll ignores.
   std::vector<pollfd> polled = {{signals_.fd(), POLLIN, 0}};
@@ -201,17 +234,44 @@ bool LaunchAttempt::take_ends() {
     const bool just_now = process->take_end();
     all = all && process->status();
     if (!just_now || launches() || terminating_) continue;
-    const int status = *process->status();
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == kSuccess || WEXITSTATUS(status) == kStopped)) {
-      continue;
-    }
-    const LaunchFailure failure = failure_of(process->rank(), status);
-    const bool explains =
-        seen_failure_ && is_consequence(*seen_failure_) && !is_consequence(failure);
-    if (!seen_failure_ || explains) seen_failure_ = failure;
-    if (!is_consequence(failure)) lost_.push_back(failure.rank);
+    if (ended_well(*process->status())) continue;
+    note_failure(failure_of(process->rank(), *process->status()));
   }
   return all;
+}
+
+void LaunchAttempt::note_failure(const LaunchFailure& failure) {
+  const bool explains = seen_loss_ && is_consequence(*seen_loss_) && !is_consequence(failure);
+  if (!seen_loss_ || explains) seen_loss_ = failure;
+  if (!is_consequence(failure)) lost_.push_back(failure.rank);
+  const int fewest = plan_.options.fewest_left;
+  if (!seen_failure_ && fewest > 0 && ranks_left() >= fewest && training_has_begun()) {
+    say("{}; the others go on", to_text(failure));
+    return;
+  }
+  seen_failure_ = seen_loss_;
+}
+
+bool LaunchAttempt::training_has_begun() const {
+  return plan_.trains && bytes_of_starts(plan_) > starts_before_;
+}
+
+int LaunchAttempt::ranks_left() const {
+  return static_cast<int>(std::ranges::count_if(
+      processes_, [](const auto& each) { return !each->status() || ended_well(*each->status()); }));
+}
+
+bool LaunchAttempt::some_have_ended_well() const {
+  return !launches() && std::ranges::any_of(processes_, [](const auto& each) {
+    return each->status() && ended_well(*each->status());
+  });
+}
+
+void LaunchAttempt::end_left_out() {
+  if (plan_.options.fewest_left == 0 || !some_have_ended_well()) return;
+  for (const auto& process : processes_) {
+    if (!process->status() && is_stopped(process->pid())) process->child().signal_group(SIGKILL);
+  }
 }
 
 const std::optional<LaunchFailure>& LaunchAttempt::failure() const {
@@ -337,6 +397,7 @@ void LaunchAttempt::act_on_deadlines() {
     terminate();
   }
   if (due(kill_deadline_)) kill();
+  end_left_out();
   if (watch_ && watch_()) watch_ = {};
   output_.show_what_is_due(now);
 }
@@ -382,6 +443,11 @@ void LaunchAttempt::drain() {
 
 int LaunchAttempt::wait_status() const {
   int most = *processes_[0]->status();
+  if (seen_loss_ && !seen_failure_) {  // the others went on, and ended well
+    for (const auto& process : processes_) {
+      if (ended_well(*process->status())) return *process->status();
+    }
+  }
   for (const auto& process : processes_) {
     if (seen_failure_ && process->rank() == seen_failure_->rank) return *process->status();
     if (most == 0) most = *process->status();

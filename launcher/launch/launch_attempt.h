@@ -56,6 +56,16 @@ class LaunchAttempt {
   void read_output();
   /// Takes note of processes that have ended; returns whether all have.
   bool take_ends();
+  /// Takes note of a rank that failed. Where the others go on by themselves, that is a failure of
+  /// the job only once too few of them are left.
+  void note_failure(const LaunchFailure& failure);
+  /// Ends ranks that are stopped when others have ended well: these went on without them.
+  void end_left_out();
+  bool some_have_ended_well() const;
+  /// Whether the ranks have met and train, so that they can go on without others.
+  bool training_has_begun() const;
+  /// Number of ranks that run, or have ended well.
+  int ranks_left() const;
   /// The first rank that failed, if one has.
   const std::optional<LaunchFailure>& failure() const;
   /// Sets the limits for the end of the others once a rank has failed.
@@ -87,8 +97,10 @@ class LaunchAttempt {
   OrphanKeeper orphans_;
   LaunchOutput output_;
   std::optional<SessionFolder> session_;  ///< of mpirun; outlives it
+  uintmax_t starts_before_;               ///< bytes of the run's starts.jsonl
   std::vector<std::unique_ptr<LaunchProcess>> processes_;
   std::optional<LaunchFailure> seen_failure_;  ///< of a rank that launch itself started
+  std::optional<LaunchFailure> seen_loss_;     ///< the same, while the others may go on
   std::vector<int> lost_;                      ///< such ranks that failed by themselves
   std::optional<Clock::time_point> failed_at_;
   std::function<bool()> watch_;

@@ -299,6 +299,11 @@ std::vector<Row> make_rows() {
        {"M"},
        "Restart on fewer ranks, down to M, without those or hosts that fail again and again",
        [](Target t, Values v) { t.options.min_ranks = positive("min-ranks", v[0]); }},
+      {{"elastic"},
+       {},
+       "Train on without ranks that are lost, down to --min-ranks (default 1), with --transport "
+       "tcp",
+       [](Target t, Values) { t.options.elastic = true; }},
       {{"grace"},
        {"TIME"},
        "Time for saving after a signal, then ranks are ended (default 60)",

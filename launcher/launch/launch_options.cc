@@ -115,6 +115,7 @@ LaunchOptions parse_launch_options(std::span<const std::string> arguments) {
            options.contexts.size());
   LS_CHECK(!options.exec || options.max_restarts.value_or(0) == 0, ConfigError,
            "[launch] --exec leaves nobody who could restart: expected it without --max-restarts.");
+  if (options.elastic) options.fewest_left = std::max(1, options.min_ranks);
   return options;
 }
 

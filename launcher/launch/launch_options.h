@@ -53,7 +53,9 @@ struct LaunchOptions {
   double timeout_seconds = 0;
   std::optional<int> max_restarts = {};
   double restart_delay_seconds = 1;
-  int min_ranks = 0;  ///< of a restart; 0: as many as at first
+  int min_ranks = 0;     ///< of a restart; 0: as many as at first
+  bool elastic = false;  ///< training goes on without ranks that are lost
+  int fewest_left = 0;   ///< ranks that do so; 0: none do. Also where a run's config says so
   double grace_seconds = 60;
 
   bool dry_run = false;

@@ -173,6 +173,10 @@ std::vector<std::string> training_command(const LaunchContext& asked, LaunchPlan
   if (!has_option(full, kRunDirectory)) {
     full.insert(full.end(), {std::string(kRunDirectory), from_there(facts.run_directory)});
   }
+  if (plan.options.elastic) {
+    full.emplace_back("--set");
+    full.push_back(fmt::format("parallel.elastic.min_ranks={}", plan.options.fewest_left));
+  }
   // A restart must resume from what the first start wrote.
   if (facts.restart > 0) std::erase(full, "--fresh");
   if (!plan.trains) {
@@ -213,10 +217,21 @@ void check_fewest(const LaunchPlan& plan) {
   LS_CHECK(options.min_ranks <= plan.ranks, ConfigError,
            "[launch] --min-ranks {}: expected at most the number of ranks, {}.", options.min_ranks,
            plan.ranks);
-  LS_CHECK(options.max_restarts.value_or(0) > 0, ConfigError,
+  LS_CHECK(options.max_restarts.value_or(0) > 0 || options.elastic, ConfigError,
            "[launch] --min-ranks {} is of restarts, and there are none: expected --max-restarts, "
-           "too.",
+           "too, or --elastic.",
            options.min_ranks);
+}
+
+void check_elastic(const LaunchPlan& plan) {
+  if (!plan.options.elastic) return;
+  LS_CHECK(plan.trains, ConfigError,
+           "[launch] --elastic is of training, which goes on without ranks that are lost: expected "
+           "RUN.txtpb, got {}.",
+           plan.contexts.front().command.front());
+  LS_CHECK(plan.way == LaunchPlan::Way::kDirect, ConfigError,
+           "[launch] --elastic: a launcher of MPI programs ends all ranks when one is lost: "
+           "expected --transport tcp, and this host alone.");
 }
 
 void check_nested(const LaunchFacts& facts) {
@@ -334,6 +349,7 @@ LaunchPlan plan_launch(LaunchOptions options, const LaunchFacts& facts) {
   }
   plan.way = way_of(plan, facts);
   check_fewest(plan);
+  check_elastic(plan);
   set_environment(plan, facts);
   switch (plan.way) {
     case LaunchPlan::Way::kMpirun:
@@ -403,6 +419,10 @@ std::string to_text(const LaunchPlan& plan) {
     row("restarts", restarts == 0 ? "none"
                                   : fmt::format("{} without progress, after {} s, doubled{}",
                                                 restarts, options.restart_delay_seconds, fewer));
+  }
+  if (options.fewest_left > 0) {
+    row("losses", fmt::format("the ranks that are left go on by themselves, down to {}",
+                              options.fewest_left));
   }
   for (const std::string& note : plan.notes) row("note", note);
   return text;

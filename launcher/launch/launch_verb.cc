@@ -139,6 +139,9 @@ void run_launch(const Verb& verb, const std::vector<std::string>& arguments) {
     if (!is_training(context.command) || !run_name.empty()) continue;
     trained = config_of(context.command);
     apply_launch_config(trained->launch(), options);
+    if (trained->parallel().has_elastic() && !options.elastic) {
+      options.fewest_left = static_cast<int>(trained->parallel().elastic().min_ranks());
+    }
     run_name = trained->name();
   }
   facts.run_directory = fmt::format("runs/{}-DATE-TIME", run_name);

@@ -10,6 +10,7 @@
 //
 //   segv    SIGSEGV
 //   kill    SIGKILL, after MILLISECONDS if given: the rank continues meanwhile
+//   stop    SIGSTOP
 //   exit    the program ends by exit(0), as if it had succeeded
 //   throw   an exception
 //   sleep   for MILLISECONDS
@@ -83,6 +84,7 @@ class Calls {
     }
     if (call != fault_.call) return;
     if (fault_.what == "segv") (void)std::raise(SIGSEGV);
+    if (fault_.what == "stop") (void)std::raise(SIGSTOP);
     if (fault_.what == "exit") std::exit(0);
     if (fault_.what == "throw") throw std::runtime_error("the fault that was asked for");
     if (fault_.what == "sleep") std::this_thread::sleep_for(fault_.time);

@@ -2,10 +2,11 @@
 // random faults every few seconds, and compares the weights with those of an undisturbed run of as
 // many steps.
 //
-//   soak [--minutes N] [--seed S] [--every SECONDS] [--ranks R] [--transport tcp|mpi]
+//   soak [--minutes N] [--seed S] [--every SECONDS] [--ranks R] [--transport tcp|mpi] [--elastic]
 //
-// Ends with 0 if the job was never lost and never hung, nothing is left behind, and the weights are
-// equal bit for bit. The last line has the counts and the run's goodput.
+// With --elastic ranks that are left go on by themselves; once all are lost the job is started
+// again. Ends with 0 if the job was never lost and never hung, nothing is left behind, and the
+// weights are equal bit for bit. The last line has the counts and the run's goodput.
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -48,13 +49,16 @@ struct Options {
   double every = 20;  ///< seconds between two faults, on average
   int ranks = 4;
   std::string transport = "tcp";
+  bool elastic = false;
 };
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
+  for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
-    const std::string value = argv[i + 1];
+    if (name == "--elastic") options.elastic = true;
+    if (name == "--elastic" || i + 1 == argc) continue;
+    const std::string value = argv[++i];
     if (name == "--minutes") options.minutes = std::stod(value);
     if (name == "--seed") options.seed = std::stoull(value);
     if (name == "--every") options.every = std::stod(value);
@@ -91,9 +95,9 @@ class Soak {
   void run() {
     ChildProcess launch(
         shell(fmt::format("launch {} --transport {} --oversubscribe -np {} --max-restarts 1000 "
-                          "--restart-delay 0.05 run.txtpb --run-dir disturbed",
+                          "--restart-delay 0.05 {} run.txtpb --run-dir disturbed",
                           ::geteuid() == 0 ? "--allow-run-as-root" : "", options_.transport,
-                          options_.ranks)),
+                          options_.ranks, options_.elastic ? "--elastic" : "")),
         {}, folder_.path().string());
     disturb(launch);
     wait_for([&] { return trains_again(); }, launch, "step after the last fault");
