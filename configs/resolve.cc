@@ -330,6 +330,16 @@ void check_balance(const RunConfig& config, const Origins& origins) {
   }
 }
 
+void check_nccl(const RunConfig& config, const Origins& origins) {
+  const NcclOptions& nccl = config.parallel().nccl();
+  if (!config.parallel().has_nccl() || nccl.max_ctas() == 0) return;
+  if (nccl.min_ctas() > nccl.max_ctas()) {
+    fail(origins, "parallel.nccl.min_ctas",
+         fmt::format("parallel.nccl.min_ctas is {}: expected at most max_ctas, which is {}.",
+                     nccl.min_ctas(), nccl.max_ctas()));
+  }
+}
+
 void check_elastic(const RunConfig& config, const Origins& origins) {
   const ParallelConfig& parallel = config.parallel();
   if (!parallel.has_elastic()) return;
@@ -461,6 +471,7 @@ void resolve(RunConfig& config, Origins& origins) {
   check_communication_hook(config, origins);
   check_local_sgd(config, origins);
   check_elastic(config, origins);
+  check_nccl(config, origins);
   check_memory(config.memory(), origins);
   check_flip(config, origins);
   check_texts(config, origins);

@@ -29,6 +29,7 @@
 #include "dist/transport/mpi_transport.h"
 #include "launcher/cuda_libraries.h"
 #include "launcher/exit_code.h"
+#include "train/gradient_options.h"
 
 namespace lockstep::launcher {
 
@@ -47,7 +48,7 @@ std::string obstacle(const std::vector<std::string>& texts) {
   return "";
 }
 
-void use_nccl(Ranks& ranks, Device device) {
+void use_nccl(Ranks& ranks, Device device, const dist::NcclOptions& options) {
   std::shared_ptr<const dist::NcclLibrary> library;
   std::shared_ptr<const dist::NcclDevice> gpu;
   std::string text;
@@ -60,7 +61,8 @@ void use_nccl(Ranks& ranks, Device device) {
   }
   const std::string why = obstacle(dist::all_gather_texts(*ranks.group, text));
   if (why.empty()) {
-    ranks.group = dist::nccl_group(ranks.communicator, std::move(ranks.group), library, gpu);
+    ranks.group =
+        dist::nccl_group(ranks.communicator, std::move(ranks.group), library, gpu, options);
   } else if (ranks.leads()) {
     write_log(stderr,
               fmt::format("gradients go through the memory of the cpu, not by NCCL: {}\n", why));
@@ -195,7 +197,9 @@ void assign_devices(Ranks& ranks, const config::RunConfig& config) {
   if (!has_number) {
     set_own_device({DeviceType::kCUDA, static_cast<int8_t>(local_rank % count)});
   }
-  if (ranks.group != nullptr) use_nccl(ranks, parse_device(config.device()));
+  if (ranks.group != nullptr) {
+    use_nccl(ranks, parse_device(config.device()), train::nccl_options(config));
+  }
 }
 
 void set_time_limit(const Ranks& ranks, double seconds) {

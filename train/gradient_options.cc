@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "configs/run.pb.h"
@@ -9,6 +10,7 @@
 #include "dist/ddp/power_sgd.h"
 #include "dist/fsdp/fully_shard.h"
 #include "dist/group/agreement.h"
+#include "dist/nccl/nccl_group.h"
 #include "dist/rendezvous/socket.h"
 #include "nn/block_model.h"
 #include "train/optimizer/early_update.h"
@@ -132,6 +134,22 @@ std::string conflict_with_sharding(const config::RunConfig& config) {
 }  // namespace
 
 int64_t bytes_of_mib(double mib) { return std::llround(std::ceil(mib * (1 << 20))); }
+
+dist::NcclOptions nccl_options(const config::RunConfig& config) {
+  dist::NcclOptions options;
+  if (!config.parallel().has_nccl()) return options;
+  const config::NcclOptions& from = config.parallel().nccl();
+  const auto set = [](std::optional<int>& option, int value, int not_set) {
+    if (value != not_set) option = value;
+  };
+  set(options.config.min_ctas, from.min_ctas(), 0);
+  set(options.config.max_ctas, from.max_ctas(), 0);
+  set(options.config.cga_cluster_size, from.cluster_size(), -1);
+  set(options.config.traffic_class, from.traffic_class(), -1);
+  options.config.net_name = from.net();
+  options.compare_calls = from.compare_calls();
+  return options;
+}
 
 std::vector<dist::NamedTensor> trained_parameters(const nn::Module& model) {
   std::vector<dist::NamedTensor> parameters;

@@ -12,6 +12,9 @@
 namespace lockstep::config {
 class RunConfig;
 }
+namespace lockstep::dist {
+struct NcclOptions;
+}
 
 namespace lockstep::train {
 
@@ -19,6 +22,9 @@ class EarlyUpdate;
 
 /// Bytes of a size that a config gives in MiB, rounded up.
 int64_t bytes_of_mib(double mib);
+
+/// How a run's ranks use NCCL (parallel.nccl).
+dist::NcclOptions nccl_options(const config::RunConfig& config);
 
 /// What a run sums gradients of: the parameters that are not frozen. Throws DTypeError for
 /// parameters that are not f32.

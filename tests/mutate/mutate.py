@@ -149,6 +149,8 @@ def with_lines_kept(before, after):
 # Parts of the code of which an error can change nothing that a test may ask for. The arguments of min and
 # max give the same number in either order, unless one is NaN, which code must not leave to their order.
 EXTREME = re.compile(r"\b(std::(?:min|max)(?:<[\w:]+>)?)\(([^(),{}]+),([^(),{}]+)\)")
+# A loop that counts up from 0 ends at the number that it is compared with, whether by < or by !=.
+FROM_ZERO = re.compile(r"(\bfor\(\w*?(\w+)=0;\2)!=(?=[^;]*;\+\+\2\))")
 
 
 def meaning(text):
@@ -159,6 +161,8 @@ def meaning(text):
     text = re.sub(r"\b(static_assert|LS_ASSERT)\(.*?\);", "", text, flags=re.S)
     lines = [re.sub(r"\s+", "", line) for line in text.splitlines()]
     text = "\n".join(line for line in lines if line and not line.startswith("#include"))
+    text = re.sub(r">nullptr", "!=nullptr", text)
+    text = FROM_ZERO.sub(r"\1<", text)
     text = EXTREME.sub(lambda found: f"{found[1]}({','.join(sorted(found.groups()[1:]))})", text)
     text = re.sub(r"\bsleep_for\(std::chrono::\w+\([^;]*?\)\);", "sleep_for();", text)
     text = re.sub(r"\bconstMutexLock\w+\([^;]*?\);\n?", "", text)
