@@ -94,6 +94,9 @@ void each_read(Node& node, Visit&& visit) {
 /// arguments fit the operator's schema, and inputs, outputs and writes name values.
 void check(const Graph& graph);
 
+/// An argument as it stands in the text of a graph: "%2", "[%0, %1]", "1.5", "None".
+std::string to_string(const NodeArgument& argument);
+
 /// Line by line, as `parse_graph` reads it:
 ///
 ///     graph(%0: float32[2, 3], %1: float32[3]) {

@@ -69,14 +69,6 @@ std::string constant_text(const Value& value) {
   }
 }
 
-std::string argument_text(const NodeArgument& argument) {
-  if (argument.kind == NodeArgument::Kind::kConstant) return constant_text(argument.constant);
-  if (argument.kind == NodeArgument::Kind::kTensor) return id_text(argument.values[0]);
-  std::vector<std::string> parts;
-  for (const ValueId id : argument.values) parts.push_back(id_text(id));
-  return fmt::format("[{}]", fmt::join(parts, ", "));
-}
-
 /// A constant of the schema's type.
 Value read_constant(TextReader& reader, const Type& type) {
   if (reader.accept("None")) return {};
@@ -179,6 +171,14 @@ std::string to_string(const ValueType& type) {
   return text;
 }
 
+std::string to_string(const NodeArgument& argument) {
+  if (argument.kind == NodeArgument::Kind::kConstant) return constant_text(argument.constant);
+  if (argument.kind == NodeArgument::Kind::kTensor) return id_text(argument.values[0]);
+  std::vector<std::string> parts;
+  for (const ValueId id : argument.values) parts.push_back(id_text(id));
+  return fmt::format("[{}]", fmt::join(parts, ", "));
+}
+
 std::string to_string(const Graph& graph) {
   const auto typed = [&](ValueId id) {
     if (id == kAbsent) return std::string("None");
@@ -200,7 +200,7 @@ std::string to_string(const Graph& graph) {
     change_group(node.group);
     std::vector<std::string> arguments;
     for (const NodeArgument& argument : node.arguments) {
-      arguments.push_back(argument_text(argument));
+      arguments.push_back(to_string(argument));
     }
     text += fmt::format("{}{} = {}({})\n", group == -1 ? "  " : "    ", joined(node.results, typed),
                         node.op->name(), fmt::join(arguments, ", "));

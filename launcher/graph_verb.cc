@@ -2,7 +2,10 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "compile/graph_export.h"
 #include "configs/run.pb.h"
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"
@@ -23,6 +26,7 @@ struct GraphOptions {
   std::vector<std::string> overrides;
   std::string output;
   bool every_block = false;
+  bool compiled = false;
 };
 
 /// Runs Graphviz's `dot` program to draw `dot` into `picture`.
@@ -41,22 +45,37 @@ void draw(const fs::path& dot, const fs::path& picture) {
            to);
 }
 
+std::string text_of(const std::vector<compiler::NamedGraph>& graphs) {
+  std::string text;
+  for (const compiler::NamedGraph& each : graphs) {
+    text += fmt::format("{}# {}\n{}", text.empty() ? "" : "\n", each.name, to_string(each.graph));
+  }
+  return text;
+}
+
 void run_graph(const GraphOptions& options) {
   const config::RunConfig config = load_config(options.files, options.overrides);
-  const std::string dot = train::run_graph_dot(config, options.every_block);
+  std::vector<compiler::NamedGraph> graphs;
+  if (options.compiled) graphs = train::compiled_graphs(config);
+  const auto dot_of = [&] {
+    return options.compiled ? to_dot(graphs) : train::run_graph_dot(config, options.every_block);
+  };
+  const fs::path output = options.output;
   if (options.output.empty()) {
-    fmt::print("{}", dot);
-  } else if (const fs::path output = options.output; output.extension() == ".dot") {
-    write_text(options.output, dot);
+    fmt::print("{}", options.compiled ? text_of(graphs) : dot_of());
+  } else if (options.compiled && output.extension() == ".json") {
+    write_text(output, to_json(graphs));
+  } else if (output.extension() == ".dot") {
+    write_text(output, dot_of());
   } else {
     const std::string ending = output.extension().string();
     LS_CHECK(ending == ".svg" || ending == ".png" || ending == ".pdf", ConfigError,
              "[graph] {} has no ending that says what to write: expected FILE.svg, FILE.png, "
-             "FILE.pdf or FILE.dot.",
+             "FILE.pdf or FILE.dot, or with --compiled FILE.json.",
              options.output);
     fs::path text = output;
     text += ".dot";
-    write_text(text, dot);
+    write_text(text, dot_of());
     draw(text, output);
     fs::remove(text);
   }
@@ -77,6 +96,9 @@ void add_graph(const Verb& app) {
   verb.flag("--every-block", options->every_block,
             "Draw all of equal blocks in a row, of which else the first and the last are drawn. "
             "Dot needs minutes for hundreds of layers");
+  verb.flag("--compiled", options->compiled,
+            "The graphs of the model's blocks as they are compiled, forward and backward, as text; "
+            "with -o also FILE.json. Computes a micro-batch on the cpu");
   verb.runs([options] { run_graph(*options); });
 }
 

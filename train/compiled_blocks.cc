@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compile/program.h"
 #include "configs/run.pb.h"
 #include "nn/class_name.h"
 
@@ -63,6 +64,21 @@ std::vector<std::string> CompiledBlocks::reasons() const {
     }
   }
   return reasons;
+}
+
+std::vector<compiler::NamedGraph> CompiledBlocks::graphs() const {
+  std::vector<compiler::NamedGraph> graphs;
+  for (const auto& [kind, layers] : kinds_) {
+    const auto programs = layers.compiled.programs();
+    for (size_t i = 0; i < programs.size(); ++i) {
+      const std::string name = i == 0 ? layers.name : fmt::format("{} {}", layers.name, i + 1);
+      graphs.push_back({name + ", forward", programs[i]->forward()});
+      if (const compiler::Graph* const backward = programs[i]->backward()) {
+        graphs.push_back({name + ", backward", *backward});
+      }
+    }
+  }
+  return graphs;
 }
 
 std::shared_ptr<CompiledBlocks> compile_blocks(const config::RunConfig& config, nn::Module& model) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compile/compiled_layers.h"
+#include "compile/graph_export.h"
 #include "nn/block_model.h"
 
 namespace lockstep::config {
@@ -31,6 +32,9 @@ class CompiledBlocks final : public nn::BlockRunner {
   /// Why a block was recorded again, or was called, each once: "Gpt2Block: eager: ...". To be asked
   /// after a pass of the model.
   std::vector<std::string> reasons() const;
+  /// The graphs of all programs so far: "Gpt2Block, forward", "Gpt2Block, backward", and with
+  /// several programs of a block "Gpt2Block 2, forward".
+  std::vector<compiler::NamedGraph> graphs() const;
   /// Adds a reason of no block.
   void tell(std::string reason) { told_.push_back(std::move(reason)); }
 

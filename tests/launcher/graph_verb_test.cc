@@ -48,6 +48,21 @@ TEST_F(Graph, FoldsEqualLayers) {
   EXPECT_TRUE(says(folded, "h.7.mlp.c_fc.weight"));
 }
 
+TEST_F(Graph, OfCompiledBlocksIsTextAPictureOrJson) {
+  put_config("run.txtpb");
+  const Result text = run("graph run.txtpb --compiled");
+  EXPECT_EQ(text.status, 0) << text.errors;
+  EXPECT_TRUE(says(text.output, "# Gpt2Block, forward\ngraph("));
+  EXPECT_TRUE(says(text.output, "# Gpt2Block, backward\ngraph("));
+  EXPECT_EQ(run("graph run.txtpb --compiled -o blocks.dot").status, 0);
+  EXPECT_TRUE(says(text_of("blocks.dot"), "digraph compiled {"));
+  EXPECT_EQ(run("graph run.txtpb --compiled -o blocks.json").status, 0);
+  EXPECT_TRUE(says(text_of("blocks.json"), "\"name\": \"Gpt2Block, forward\""));
+  const Result without = run("graph run.txtpb -o loss.json");
+  EXPECT_EQ(without.status, 2);
+  EXPECT_TRUE(says(without.errors, "--compiled"));
+}
+
 TEST_F(Graph, SaysWhatItCannotWrite) {
   put_config("run.txtpb");
   const Result no_suffix = run("graph run.txtpb -o picture");

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "compile/graph_export.h"
 
 namespace lockstep::config {
 class RunConfig;
@@ -13,5 +16,11 @@ namespace lockstep::train {
 /// `every_block`. Runs on the meta device: no file is read and tensors have no memory. Advances the
 /// calling thread's default generator.
 std::string run_graph_dot(const config::RunConfig& config, bool every_block);
+
+/// Returns what one micro-batch's forward and backward passes record of a resolved config's blocks
+/// where they are compiled (docs/compile.md), whether or not the config asks for that. Runs on the
+/// cpu, with fresh weights and without data. Throws ConfigError, with the reason, if no block can
+/// be compiled. Advances the calling thread's default generator.
+std::vector<compiler::NamedGraph> compiled_graphs(const config::RunConfig& config);
 
 }  // namespace lockstep::train
