@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <any>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -113,6 +114,21 @@ TEST(HostActivations, TheDeviceHoldsWhatIsOnItsWayAlone) {
   EXPECT_LE(live_after_forward(2), 3);
   EXPECT_LE(live_after_forward(8), 9);
   EXPECT_GE(live_after_forward(8), 7);
+}
+
+TEST(HostActivations, ALargeTensorThatHasLeftCountsNoMoreForThoseBehindIt) {
+  const HostActivations host(kHost, {}, at_most(3));
+  const SavedTensorHooks hooks = host.hooks();
+  std::vector<std::any> packed;
+  const auto save = [&](int64_t activations) {
+    packed.push_back(hooks.pack(empty({activations * kActivation / 4}, {DType::kF32, kHost})));
+  };
+  synchronize(kHost);
+  const int64_t before = allocator(kHost).stats().allocated;
+  save(10);
+  for (int i = 0; i < 20; ++i) save(1);
+  synchronize(kHost);
+  EXPECT_LE((allocator(kHost).stats().allocated - before) / kActivation, 3);
 }
 
 TEST(HostActivations, TheDeviceGetsBackAheadWhatMayBeOnItsWay) {
