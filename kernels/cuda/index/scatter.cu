@@ -107,6 +107,14 @@ __device__ void reduce_values(const GroupedWrite& p) {
   });
 }
 
+/// Stores a number where other threads may store the same one, in any order. Volatile, as the memory
+/// model of a GPU has no race of such stores; ThreadSanitizer is told by this function's name
+/// (tests/emulation/sound_races.supp).
+template <class Unit>
+__device__ void store_same(Unit* place, Unit number) {
+  *static_cast<volatile Unit*>(place) = number;
+}
+
 template <class Unit>
 __device__ void fill_places(const ScatterFill& p) {
   const Unit number = *reinterpret_cast<const Unit*>(p.number);
@@ -114,7 +122,7 @@ __device__ void fill_places(const ScatterFill& p) {
     int64_t at[2];
     p.walk.offsets(i, at);
     const int64_t index = read_index(p.list, at[1]);
-    if (index >= 0) static_cast<Unit*>(p.out)[at[0] + index * p.stride] = number;
+    if (index >= 0) store_same(static_cast<Unit*>(p.out) + at[0] + index * p.stride, number);
   }
 }
 
