@@ -138,7 +138,9 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> t
 
 Trainer Trainer::create(const config::RunConfig& config, Legacy& legacy,
                         dist::ProcessGroup* group) {
-  Trainer trainer = create(config, legacy.task, legacy.optimizer, group);
+  config::RunConfig same_passes = config;
+  same_passes.mutable_train()->set_micro_batch_size(legacy.micro_batch_size);
+  Trainer trainer = create(same_passes, legacy.task, legacy.optimizer, group);
   trainer.scaler_.load_state(legacy.scale);
   trainer.spikes_.remember(legacy.spikes);
   trainer.set_position(legacy.position);
@@ -152,7 +154,8 @@ Trainer::Legacy Trainer::leave() {
   // It watches the parameters, and its operations have ended.
   sync_.reset();
   early_update_.reset();
-  return {std::move(task_), std::move(optimizer_), scaler_.state(), spikes_.memory(), position_};
+  return {std::move(task_), std::move(optimizer_),           scaler_.state(), spikes_.memory(),
+          position_,        settings_.share.micro_batch_size};
 }
 
 Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task>& task,

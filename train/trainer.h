@@ -125,9 +125,11 @@ class Trainer {
     GradScalerState scale;
     SpikeMemory spikes;
     Position position;
+    int64_t micro_batch_size = 1;  ///< samples
   };
-  /// Trains on from there. Takes nothing of `legacy` if it throws. For a model of which every rank
-  /// has a copy; this rank's micro-batches must be as large as before.
+  /// Trains on from there, in micro-batches of that size. Takes nothing of `legacy` if it throws.
+  /// For a model of which every rank has a copy. Throws ConfigError where the ranks of `group`
+  /// cannot share steps so.
   static Trainer create(const config::RunConfig& config, Legacy& legacy, dist::ProcessGroup* group);
   /// Ends this trainer, whose group may have failed; nothing of it may be used afterwards.
   Legacy leave();
@@ -168,6 +170,8 @@ class Trainer {
   /// a sharded model only with SHARD_OPTIMIZER and parallel.balance SPEED. Changes no bit. Throws
   /// DistError for a deal of other leaves or ranks, and outside of BITWISE.
   void deal_out(const dist::LeafDeal& deal);
+  /// The part of every step that this rank computes.
+  const StepShare& share() const { return settings_.share; }
   /// Number of samples in a batch, over all ranks.
   int64_t samples_per_batch() const { return settings_.batch_size; }
   /// Asked in every step and evaluation; the results of all ranks say whether one of them was asked

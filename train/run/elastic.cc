@@ -40,7 +40,8 @@ std::vector<int64_t> steps_of(const Present& present) {
   return steps;
 }
 
-std::string obstacle_of_number(const config::RunConfig& config, int before, int left) {
+std::string obstacle_of_number(const Survivor& survivor, int before, int left) {
+  const config::RunConfig& config = survivor.config;
   const int64_t fewest = config.parallel().elastic().min_ranks();
   if (left < fewest) {
     return fmt::format("{} of {} ranks are left, and parallel.elastic.min_ranks is {}", left,
@@ -49,10 +50,10 @@ std::string obstacle_of_number(const config::RunConfig& config, int before, int 
   if (left == 1 && config.audit().every_steps() > 0) {
     return "one rank is left, and audit.every_steps needs another one";
   }
+  config::TrainConfig train = config.train();
+  train.set_micro_batch_size(survivor.micro_batch_size);
   try {
-    const StepShare now = share_of_step(config.train(), 0, before);
-    const StepShare then = share_of_step(config.train(), 0, left);
-    if (now.micro_batch_size == then.micro_batch_size) return "";
+    if (share_of_step(train, 0, left).micro_batch_size == survivor.micro_batch_size) return "";
   } catch (const ConfigError&) {
     // They cannot share a step at all.
   }
@@ -62,7 +63,7 @@ std::string obstacle_of_number(const config::RunConfig& config, int before, int 
 
 std::string obstacle(const Survivor& survivor, int before, const Present& present) {
   const auto left = static_cast<int>(present.size());
-  std::string why = obstacle_of_number(survivor.config, before, left);
+  std::string why = obstacle_of_number(survivor, before, left);
   if (!why.empty()) return why;
   const int64_t most = std::ranges::max(steps_of(present));
   if (most < 0) return "no rank that is left has the state of a whole step";

@@ -66,7 +66,8 @@ struct ElasticRun {
 /// What a rank that has lost others knows of itself.
 struct Survivor {
   const config::RunConfig& config;
-  int64_t steps = 0;  ///< CarriedRun::steps
+  int64_t steps = 0;             ///< CarriedRun::steps
+  int64_t micro_batch_size = 1;  ///< Trainer::Legacy::micro_batch_size
   /// Takes the lead, where this rank has not led before; returns why it cannot, or "". `most`: the
   /// steps of the rank that has done most.
   std::function<std::string(int64_t most)> take_lead;

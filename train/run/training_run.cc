@@ -393,6 +393,7 @@ RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& grou
     has_state = has_state && trainer.keeps_steps_done() && !replicas.replaces_state();
     const Survivor survivor{.config = config,
                             .steps = has_state ? trainer.steps_done() : -1,
+                            .micro_batch_size = trainer.share().micro_batch_size,
                             .take_lead = [&](int64_t most) -> std::string {
                               return successor ? successor->take_lead(most)
                                                : "the rank that was to lead is lost as well";

@@ -84,6 +84,7 @@ bool TrainingRun::goes_on_after(const std::exception& error) noexcept {
       has_state_ && !goes_back_ && !replicas_.replaces_state() && trainer_.keeps_steps_done();
   const Survivor survivor{.config = config_,
                           .steps = is_whole ? trainer_.steps_done() : -1,
+                          .micro_batch_size = trainer_.share().micro_batch_size,
                           .take_lead = [](int64_t) { return ""; }};  // it leads already
   CarriedRun carried;
   if (!meet_again(elastic_, survivor, error, carried)) return false;

@@ -91,6 +91,27 @@ TEST(CarriedRun, TrainsTheSameBitsAlone) {
   EXPECT_TRUE(states[1] == state_alone(config, 6));
 }
 
+TEST(CarriedRun, KeepsTheSizeOfMicroBatchesWhereRanksHaveNoWholeLeaves) {
+  // Each of two ranks does half of the one leaf at once.
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, "train { leaves: 1 }");
+  Groups two = dist::thread_group(2);
+  const auto states = states_on_threads(2, [&](size_t rank) -> std::string {
+    auto before = std::make_unique<Trainer>(trainer_of(config, *two[rank]));
+    (void)before->step();
+    EXPECT_EQ(before->share().micro_batch_size, 4);
+    if (rank == 1) return "";
+    Trainer::Legacy legacy = before->leave();
+    before.reset();
+    Trainer after = Trainer::create(config, legacy, nullptr);
+    EXPECT_EQ(after.share().micro_batch_size, 4);
+    EXPECT_EQ(after.share().micro_batches, 2);
+    EXPECT_TRUE(after.step().outcome.updated());
+    return state_bytes(after);
+  });
+  EXPECT_FALSE(states[0].empty());
+}
+
 TEST(CarriedRun, ARankThatIsAStepBehindTakesStateAndStepOfTheOther) {
   const TemporaryDirectory folder;
   const config::RunConfig config =
