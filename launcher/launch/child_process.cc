@@ -244,6 +244,12 @@ std::string program_of(pid_t process) {
   return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), ignored).string();
 }
 
+bool is_stopped(pid_t process) {
+  const std::string text = process_text(fmt::format("/proc/{}/stat", process));
+  const size_t name_ends = text.rfind(") ");
+  return name_ends != text.npos && text.substr(name_ends + 2, 1) == "T";
+}
+
 OrphanKeeper::OrphanKeeper() {
   LS_CHECK(
       ::prctl(PR_GET_CHILD_SUBREAPER, &before_) == 0 && ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0,

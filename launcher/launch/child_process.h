@@ -62,6 +62,8 @@ std::vector<pid_t> descendants(pid_t ancestor);
 
 /// Path of the executable of a process; empty if it has ended or belongs to another user.
 std::string program_of(pid_t process);
+/// Whether a process is stopped, as by SIGSTOP.
+bool is_stopped(pid_t process);
 
 /// Makes this process a child subreaper while the object exists: descendants whose parent ended
 /// become its children, so that `descendants` finds them.

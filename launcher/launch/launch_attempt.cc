@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <utility>
 
 #include "core/base/check.h"
@@ -113,16 +112,6 @@ uintmax_t bytes_of_starts(const LaunchPlan& plan) {
   const auto bytes = std::filesystem::file_size(
       std::filesystem::path(plan.run_directory) / "starts.jsonl", failed);
   return failed ? 0 : bytes;
-}
-
-/// Whether a process is stopped, as by SIGSTOP.
-bool is_stopped(pid_t process) {
-  const std::string file = fmt::format("/proc/{}/stat", process);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stat(std::fopen(file.c_str(), "re"),
-                                                             &std::fclose);
-  char state = '\0';
-  // The name in brackets may have any characters but is short.
-  return stat && std::fscanf(stat.get(), "%*d (%*[^)]) %c", &state) == 1 && state == 'T';
 }
 
 /// Whether a rank ended because it had lost another one, which is then the cause.
