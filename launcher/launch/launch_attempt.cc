@@ -280,7 +280,7 @@ void LaunchAttempt::watch_failure() {
 
 bool LaunchAttempt::is_saving(Clock::time_point now) const {
   return !launches() && plan_.trains && now < *failed_at_ + kLossToTermInSave &&
-         writes_checkpoint(plan_.run_directory);
+         writes_checkpoint(plan_.run_directory, begun_);
 }
 
 void LaunchAttempt::watch_end() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -97,7 +98,8 @@ class LaunchAttempt {
   OrphanKeeper orphans_;
   LaunchOutput output_;
   std::optional<SessionFolder> session_;  ///< of mpirun; outlives it
-  uintmax_t starts_before_;               ///< bytes of the run's starts.jsonl
+  const std::filesystem::file_time_type begun_ = std::filesystem::file_time_type::clock::now();
+  uintmax_t starts_before_;  ///< bytes of the run's starts.jsonl
   std::vector<std::unique_ptr<LaunchProcess>> processes_;
   std::optional<LaunchFailure> seen_failure_;  ///< of a rank that launch itself started
   std::optional<LaunchFailure> seen_loss_;     ///< the same, while the others may go on

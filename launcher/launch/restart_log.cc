@@ -41,9 +41,15 @@ RunProgress read_progress(const std::filesystem::path& run_directory) {
   return progress;
 }
 
-bool writes_checkpoint(const std::filesystem::path& run_directory) {
+bool writes_checkpoint(const std::filesystem::path& run_directory,
+                       std::filesystem::file_time_type since) {
   try {
-    return !train::partial_checkpoints(run_directory / "checkpoints").empty();
+    const auto partial = train::partial_checkpoints(run_directory / "checkpoints");
+    return std::ranges::any_of(partial, [&](const std::filesystem::path& folder) {
+      std::error_code gone;
+      const auto changed = std::filesystem::last_write_time(folder, gone);
+      return !gone && changed >= since;
+    });
   } catch (const Error&) {
     return false;  // the folder cannot be listed
   }

@@ -21,8 +21,9 @@ struct RunProgress {
 RunProgress read_progress(const std::filesystem::path& run_directory);
 
 /// Whether a run in a directory has begun to write a checkpoint, or to remove one, and has not
-/// ended it.
-bool writes_checkpoint(const std::filesystem::path& run_directory);
+/// ended it. What was last changed before `since` is of a process that has ended.
+bool writes_checkpoint(const std::filesystem::path& run_directory,
+                       std::filesystem::file_time_type since);
 
 /// One failure of a job.
 struct LostStart {

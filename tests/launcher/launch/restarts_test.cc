@@ -193,6 +193,13 @@ TEST_F(Restarts, GoOnFromTheMemoryOfTheOthersWhereTheStateIsSpread) {
   }
 }
 
+TEST_F(Restarts, DoNotWaitForACheckpointThatAnEarlierProcessHasLeft) {
+  std::filesystem::create_directories(folder_ / "run/checkpoints/.partial-step-00000005");
+  const Result result = start("2@0:load:1:kill", "--max-restarts 1 --restart-delay 0").end();
+  EXPECT_EQ(result.status, 0) << result.errors;
+  expect_undisturbed_weights("after a loss at the start");
+}
+
 TEST_F(Restarts, TellTheRanksThatWereLostAtOnce) {
   const Result result =
       start("1@0:relu:5:kill,2@0:relu:5:kill", "--max-restarts 1 --restart-delay 0").end();
