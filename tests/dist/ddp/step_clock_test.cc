@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include "core/ops/factory/factory.h"
@@ -57,6 +58,7 @@ TEST(StepClock, WhatTheDeviceWasBusyWithIsNotPartOfTheStep) {
 
 TEST(StepClock, AnOperationEndsWhenItsSumIsThere) {
   for (const Device device : {kCPU, kHost}) {
+    std::promise<void> begun;
     all_ranks(2, [&](ProcessGroup& group) {
       const OwnedStream stream(kHost);
       const StreamGuard guard(stream.get());
@@ -65,8 +67,13 @@ TEST(StepClock, AnOperationEndsWhenItsSumIsThere) {
       const Tensor x = ones({1000}, {DType::kF32, device});
       StepClock::Mark launched;
       clock.set(launched);
+      stream.get().synchronize();
+      if (group.rank() == 0) begun.set_value();
       // Rank 1 arrives later.
-      if (group.rank() == 1) sleep();
+      if (group.rank() == 1) {
+        begun.get_future().wait();
+        sleep();
+      }
       const Work work = group.all_reduce(x);
       work.wait();
       const auto taken = clock.end(work, launched) - clock.time(launched);
