@@ -44,7 +44,13 @@ Ranges shared_variables(const unsigned char* file, uintptr_t base) {
           std::strstr(names + symbol.st_name, "B9ls_shared") == nullptr) {
         continue;
       }
-      found.emplace_back(reinterpret_cast<unsigned char*>(base + symbol.st_value), symbol.st_size);
+      auto* place = reinterpret_cast<unsigned char*>(base + symbol.st_value);
+      // Of a template's variable there is one in the process, maybe that of another object.
+      if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL) {
+        void* const chosen = dlsym(RTLD_DEFAULT, names + symbol.st_name);
+        if (chosen != nullptr) place = static_cast<unsigned char*>(chosen);
+      }
+      found.emplace_back(place, symbol.st_size);
     }
   }
   return found;
