@@ -94,9 +94,9 @@ class ProcessGroup {
                   IntList input_splits = {}, const CollectiveOptions& options = {});
   /// Done when all ranks have called it.
   Work barrier(const CollectiveOptions& options = {});
-  /// Send a message to another rank, or receive one. Those with the same tag (less than 2^16) arrive
-  /// in order; they have no order with the group's collectives. On a device with streams a message
-  /// is sent or received when the one that this rank called before it is done.
+  /// Send a message to another rank, or receive one. Those with the same tag (less than 2^16)
+  /// arrive in order; they have no order with the group's collectives. On a device with streams a
+  /// message is sent or received when the one that this rank called before it is done.
   Work send(const Tensor& tensor, int to, int tag = 0, const CollectiveOptions& options = {});
   Work recv(const Tensor& tensor, int from, int tag = 0, const CollectiveOptions& options = {});
 

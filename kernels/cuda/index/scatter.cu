@@ -107,9 +107,9 @@ __device__ void reduce_values(const GroupedWrite& p) {
   });
 }
 
-/// Stores a number where other threads may store the same one, in any order. Volatile, as the memory
-/// model of a GPU has no race of such stores; ThreadSanitizer is told by this function's name
-/// (tests/emulation/sound_races.supp).
+/// Stores a number where other threads may store the same one, in any order. Volatile, as the
+/// memory model of a GPU has no race of such stores; ThreadSanitizer is told by this function's
+/// name (tests/emulation/sound_races.supp).
 template <class Unit>
 __device__ void store_same(Unit* place, Unit number) {
   *static_cast<volatile Unit*>(place) = number;
