@@ -108,7 +108,7 @@ std::string how_to_go_on(const TrainOptions& options, const std::string& directo
         fmt::format(" launch -np {}{}{}", rank.size, ::geteuid() == 0 ? " --allow-run-as-root" : "",
                     rank.size > thread_pool::allowed_cores() ? " --oversubscribe" : "");
     // launch takes the config files first.
-    std::ranges::stable_partition(words, [&](const std::string& word) {
+    std::stable_partition(words.begin(), words.end(), [&](const std::string& word) {
       return std::ranges::find(options.files, word) != options.files.end();
     });
   }
