@@ -15,6 +15,7 @@
 #include "core/ops/factory/factory.h"
 #include "dist/group/transport_group.h"
 #include "dist/rendezvous/socket.h"
+#include "tests/core/base/child_process.h"
 #include "tests/dist/ddp/ranks.h"
 
 namespace lockstep::dist {
@@ -85,7 +86,14 @@ class Member {
   std::vector<int> present_;
 };
 
-TEST(Members, GoOnWhicheverRankIsKilled) {
+class MembersOfAJob : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer refuses threads in forked children";
+  }
+};
+
+TEST_F(MembersOfAJob, GoOnWhicheverRankIsKilled) {
   for (const int lost : {0, 1, 2}) {
     const auto statuses = run_as_processes(3, [&](int rank, const AllGatherText& all_gather) {
       Member member(rank, 3, all_gather);
@@ -101,7 +109,7 @@ TEST(Members, GoOnWhicheverRankIsKilled) {
   }
 }
 
-TEST(Members, LoseOneAfterTheOtherDownToOne) {
+TEST_F(MembersOfAJob, LoseOneAfterTheOtherDownToOne) {
   const auto statuses = run_as_processes(3, [&](int rank, const AllGatherText& all_gather) {
     Member member(rank, 3, all_gather);
     if (member.sum(1) != 3) return false;
@@ -114,7 +122,7 @@ TEST(Members, LoseOneAfterTheOtherDownToOne) {
   EXPECT_THAT(statuses, ElementsAre(SIGKILL, SIGKILL, 0));
 }
 
-TEST(Members, GoOnWhereTheOneThatDecidesIsKilledAsWell) {
+TEST_F(MembersOfAJob, GoOnWhereTheOneThatDecidesIsKilledAsWell) {
   const auto statuses = run_as_processes(4, [&](int rank, const AllGatherText& all_gather) {
     Member member(rank, 4, all_gather);
     if (member.sum(1) != 4) return false;
@@ -130,7 +138,7 @@ TEST(Members, GoOnWhereTheOneThatDecidesIsKilledAsWell) {
   EXPECT_THAT(statuses, ElementsAre(SIGKILL, 0, 0, SIGKILL));
 }
 
-TEST(Members, EndTogetherWhereTheyMayNotGoOn) {
+TEST_F(MembersOfAJob, EndTogetherWhereTheyMayNotGoOn) {
   const auto statuses = run_as_processes(3, [&](int rank, const AllGatherText& all_gather) {
     Member member(rank, 3, all_gather);
     if (rank == 2) raise(SIGKILL);
@@ -139,7 +147,7 @@ TEST(Members, EndTogetherWhereTheyMayNotGoOn) {
   EXPECT_THAT(statuses, ElementsAre(0, 0, SIGKILL));
 }
 
-TEST(Members, LeaveOutARankThatIsStoppedWhichIsAloneWhenItGoesOn) {
+TEST_F(MembersOfAJob, LeaveOutARankThatIsStoppedWhichIsAloneWhenItGoesOn) {
   const auto statuses = run_as_processes(4, [&](int rank, const AllGatherText& all_gather) {
     Member member(rank, 4, all_gather);
     const std::vector<std::string> pids = all_gather(std::to_string(getpid()));
