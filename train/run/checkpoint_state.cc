@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <system_error>
 #include <tuple>
 
@@ -114,6 +115,13 @@ std::vector<CheckpointEntry> list_checkpoints(const fs::path& folder) {
     return std::tuple(entry.step, entry.complete, entry.path);
   });
   return found;
+}
+
+std::optional<CheckpointEntry> newest_whole(const fs::path& folder) {
+  const std::vector<CheckpointEntry> found = list_checkpoints(folder);
+  const auto newest =
+      std::find_if(found.rbegin(), found.rend(), std::mem_fn(&CheckpointEntry::complete));
+  return newest == found.rend() ? std::nullopt : std::optional(*newest);
 }
 
 ExaminedCheckpoint examine_checkpoint(const fs::path& path) {

@@ -42,6 +42,8 @@ struct ExaminedCheckpoint {
 /// manifests, not the contents: an entry that is whole by its manifest may still be damaged. Throws
 /// UnreadableError if the folder cannot be listed.
 std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& folder);
+/// The newest of them that is whole by its manifest. Throws as list_checkpoints.
+std::optional<CheckpointEntry> newest_whole(const std::filesystem::path& folder);
 
 /// Reads every byte of a checkpoint and says what it is.
 ExaminedCheckpoint examine_checkpoint(const std::filesystem::path& path);

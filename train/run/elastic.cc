@@ -26,12 +26,9 @@ using Present = std::vector<dist::RollCall::Present>;
 
 /// Errors that all ranks have alike, and requests to stop, end a run on all of them.
 bool is_loss(const std::exception& error) {
-  const auto is = [&]<class Kind>(const Kind*) {
-    return dynamic_cast<const Kind*>(&error) != nullptr;
-  };
-  return is(static_cast<const PeerLostError*>(nullptr)) ||
-         is(static_cast<const TimeoutError*>(nullptr)) ||
-         is(static_cast<const BackendError*>(nullptr));
+  return dynamic_cast<const PeerLostError*>(&error) != nullptr ||
+         dynamic_cast<const TimeoutError*>(&error) != nullptr ||
+         dynamic_cast<const BackendError*>(&error) != nullptr;
 }
 
 std::vector<int64_t> steps_of(const Present& present) {

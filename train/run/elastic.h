@@ -78,7 +78,7 @@ struct Survivor {
 /// parallel.elastic.wait_seconds.
 bool meet_again(ElasticRun* elastic, const Survivor& survivor, const std::exception& error,
                 CarriedRun& carried) noexcept;
-/// The same where ranks are lost before what was carried could be taken.
+/// Does the same where ranks are lost before what was carried could be taken.
 bool meet_again(ElasticRun& elastic, const config::RunConfig& config,
                 const std::exception& error) noexcept;
 

@@ -150,10 +150,8 @@ std::filesystem::path model_folder(const RunDirectory& run) {
       is_there(run.path() / kCheckpointManifest)) {
     return run.path();
   }
-  const std::vector<CheckpointEntry> found = list_checkpoints(run.checkpoints());
-  const auto newest = std::find_if(found.rbegin(), found.rend(),
-                                   [](const CheckpointEntry& entry) { return entry.complete; });
-  LS_CHECK(newest != found.rend(), CheckpointError,
+  const std::optional<CheckpointEntry> newest = newest_whole(run.checkpoints());
+  LS_CHECK(newest, CheckpointError,
            "[weights] {} holds neither model.safetensors nor a complete checkpoint yet.",
            run.path().string());
   return newest->path;

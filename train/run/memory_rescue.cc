@@ -101,10 +101,8 @@ std::optional<int64_t> MemoryRescue::lead(
   if (parts == nullptr) return std::nullopt;
   const int64_t step = parts->record.step();
   const fs::path checkpoints = directory.checkpoints();
-  const auto is_as_new = [&](const CheckpointEntry& each) {
-    return each.complete && each.step >= step;
-  };
-  if (std::ranges::any_of(list_checkpoints(checkpoints), is_as_new)) return std::nullopt;
+  const std::optional<CheckpointEntry> newest = newest_whole(checkpoints);
+  if (newest && newest->step >= step) return std::nullopt;
   // metrics.jsonl must keep the lines of all steps that the checkpoint contains.
   FileDescriptor(directory.metrics(), O_WRONLY).sync();
   const StateShards division = copies.division();

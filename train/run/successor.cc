@@ -75,9 +75,8 @@ Successor::Successor(const config::RunConfig& config, dist::ProcessGroup& group)
 bool Successor::is_to_be_saved(const RunDirectory& directory, int64_t step) const {
   // What the leader did not record it had not finished, as its evaluation.
   if (step == 0 || last_step(directory.metrics()) != step) return false;
-  return std::ranges::none_of(
-      list_checkpoints(directory.checkpoints()),
-      [&](const CheckpointEntry& each) { return each.complete && each.step >= step; });
+  const std::optional<CheckpointEntry> newest = newest_whole(directory.checkpoints());
+  return !newest || newest->step < step;
 }
 
 std::string Successor::take_lead(int64_t most) {

@@ -36,17 +36,12 @@ NonFinite policy_of(const config::TrainConfig& config) {
   return NonFinite::kStop;
 }
 
-bool has_checkpoint(const RunDirectory& directory) {
-  const auto found = list_checkpoints(directory.checkpoints());
-  return std::ranges::any_of(found, &CheckpointEntry::complete);
-}
-
 /// The task of this rank. Drops the path of initial weights if a checkpoint replaces them, as the
 /// file need not exist then, and if the ranks of a sharded model read them (`read_later`).
 std::unique_ptr<Task> task_of(const config::RunConfig& config, const RunDirectory& directory,
                               const dist::ProcessGroup* group) {
   config::RunConfig built = config;
-  if (has_checkpoint(directory) || is_sharded(config, group)) {
+  if (newest_whole(directory.checkpoints()) || is_sharded(config, group)) {
     built.mutable_model()->set_weights("");
   }
   return build_task(built, share_of_step(config.train(), group));

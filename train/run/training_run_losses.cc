@@ -11,19 +11,6 @@
 
 namespace lockstep::train {
 
-namespace {
-
-/// The step of the newest whole checkpoint; -1: there is none.
-int64_t newest_saved(const std::filesystem::path& folder) {
-  int64_t newest = -1;
-  for (const CheckpointEntry& each : list_checkpoints(folder)) {
-    if (each.complete) newest = std::max(newest, each.step);
-  }
-  return newest;
-}
-
-}  // namespace
-
 void wait_for_threads(CheckpointSaver& saver, MemoryCopies& copies) {
   try {
     if (saver.is_under_way()) (void)saver.finish();
@@ -49,7 +36,8 @@ void TrainingRun::take_carried() {
 
 bool TrainingRun::takes_over() {
   try {
-    saved_step_ = newest_saved(directory_.checkpoints());
+    const std::optional<CheckpointEntry> newest = newest_whole(directory_.checkpoints());
+    saved_step_ = newest ? newest->step : -1;
     remove_stale_partials(directory_.path());
     step_lost_ = last_step(directory_.metrics());
     start_.begin();

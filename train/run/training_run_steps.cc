@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <limits>
 #include <utility>
 
@@ -18,13 +17,11 @@ namespace lockstep::train {
 
 namespace {
 
-/// The newest checkpoint that is whole by its manifest.
+/// The checkpoint to go back to.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& folder) {
-  const std::vector<CheckpointEntry> found = list_checkpoints(folder);
-  const auto newest =
-      std::find_if(found.rbegin(), found.rend(), std::mem_fn(&CheckpointEntry::complete));
-  LS_CHECK(newest != found.rend(), CheckpointError,
-           "[checkpoint] {} holds no checkpoint to go back to.", folder.string());
+  const std::optional<CheckpointEntry> newest = newest_whole(folder);
+  LS_CHECK(newest, CheckpointError, "[checkpoint] {} holds no checkpoint to go back to.",
+           folder.string());
   return newest->path;
 }
 
