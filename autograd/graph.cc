@@ -56,12 +56,7 @@ size_t saved_bytes_of(std::span<const Ref<Node>> nodes) {
 
 }  // namespace
 
-size_t saved_bytes(TensorList roots) { return saved_bytes_of(graph_nodes(roots)); }
-
-namespace {
-
-/// Escapes text for a quoted string of DOT.
-std::string escaped(std::string_view text) {
+std::string dot_escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -70,20 +65,24 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+size_t saved_bytes(TensorList roots) { return saved_bytes_of(graph_nodes(roots)); }
+
+namespace {
+
 std::string geometry(const GradientMeta& meta) {
   return meta.defined ? to_string(meta.dtype) + to_string(meta.sizes) : "no gradient";
 }
 
 /// What the picture says of a node.
 std::string label_of(const Node& node, const std::string& name, bool saved_tensors) {
-  std::string label = name.empty() ? node.name() : escaped(name) + "\\n" + node.name();
+  std::string label = name.empty() ? node.name() : dot_escaped(name) + "\\n" + node.name();
   for (const GradientMeta& output : node.outputs()) label += "\\n" + geometry(output);
   if (saved_tensors) {
     for (const SavedTensorInfo& saved : node.saved_tensors()) {
       label += saved.tensor.defined()
-                   ? fmt::format("\\nkeeps {} {}{}, {} bytes", escaped(saved.name),
+                   ? fmt::format("\\nkeeps {} {}{}, {} bytes", dot_escaped(saved.name),
                                  to_string(saved.tensor.dtype()), saved.tensor.shape(), saved.bytes)
-                   : fmt::format("\\nkeeps {} by hooks", escaped(saved.name));
+                   : fmt::format("\\nkeeps {} by hooks", dot_escaped(saved.name));
     }
   }
   return label;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/node.h"
@@ -30,5 +31,7 @@ struct GraphToDotOptions {
 /// The graph in Graphviz's DOT language: an ellipse per node with its name and the shape of its
 /// result, a box per leaf, and arrows in the direction of the gradients.
 std::string graph_to_dot(TensorList roots, const GraphToDotOptions& options = {});
+/// Escapes text for a quoted string of DOT.
+std::string dot_escaped(std::string_view text);
 
 }  // namespace lockstep

@@ -10,7 +10,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "benchmarks/figures.h"
@@ -39,7 +38,6 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::string text = "build/data/kjv.txt";
   std::string config = "configs/examples/bench_baby.txtpb";
-  std::string folder;
   int copies = 4;
   int64_t vocabulary = 8000;
 };

@@ -5,7 +5,10 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
+
+#include "autograd/graph.h"
 
 namespace lockstep::compiler {
 
@@ -13,22 +16,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 /// Writes one graph as a part of a picture.
 class Drawing {
  public:
   Drawing(const NamedGraph& named, size_t number, std::string& text)
       : graph_(named.graph), prefix_(fmt::format("g{}", number)), text_(text) {
-    text_ +=
-        fmt::format("  subgraph cluster_{} {{\n    label=\"{}\"\n", prefix_, escaped(named.name));
+    text_ += fmt::format("  subgraph cluster_{} {{\n    label=\"{}\"\n", prefix_,
+                         dot_escaped(named.name));
   }
 
   void draw() {
@@ -62,12 +56,12 @@ class Drawing {
   void draw(const Node& node, const std::string& name) {
     std::vector<std::string> arguments;
     for (const NodeArgument& argument : node.arguments) {
-      const bool is_constant = argument.kind == NodeArgument::Kind::kConstant;
-      if (is_constant && to_string(argument) == "None") continue;
-      arguments.push_back(to_string(argument));
+      std::string text = to_string(argument);
+      if (argument.kind == NodeArgument::Kind::kConstant && text == "None") continue;
+      arguments.push_back(std::move(text));
     }
     text_ += fmt::format("      {} [shape=box, label=\"{}({})\"]\n", name, node.op->name(),
-                         escaped(fmt::format("{}", fmt::join(arguments, ", "))));
+                         dot_escaped(fmt::format("{}", fmt::join(arguments, ", "))));
     each_read(node, [&](ValueId id) { arrow(id, name); });
     for (const ValueId result : node.results) makers_[result] = name;
   }

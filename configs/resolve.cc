@@ -330,10 +330,16 @@ void check_balance(const RunConfig& config, const Origins& origins) {
   }
 }
 
+/// Fails for a message at `path` that does not go with another one.
+[[noreturn]] void fail_beside(const Origins& origins, const std::string& path,
+                              const std::string& other, const char* why) {
+  fail(origins, path,
+       fmt::format("{} does not go with {}: {}. Leave one of them out.", path, other, why));
+}
+
 void check_nccl(const RunConfig& config, const Origins& origins) {
   const NcclOptions& nccl = config.parallel().nccl();
-  if (!config.parallel().has_nccl() || nccl.max_ctas() == 0) return;
-  if (nccl.min_ctas() > nccl.max_ctas()) {
+  if (nccl.max_ctas() > 0 && nccl.min_ctas() > nccl.max_ctas()) {
     fail(origins, "parallel.nccl.min_ctas",
          fmt::format("parallel.nccl.min_ctas is {}: expected at most max_ctas, which is {}.",
                      nccl.min_ctas(), nccl.max_ctas()));
@@ -345,9 +351,7 @@ void check_elastic(const RunConfig& config, const Origins& origins) {
   if (!parallel.has_elastic()) return;
   const std::string path = "parallel.elastic";
   const auto conflict = [&](bool is_one, const std::string& other, const char* why) {
-    if (!is_one) return;
-    fail(origins, path,
-         fmt::format("{} does not go with {}: {}. Leave one of them out.", path, other, why));
+    if (is_one) fail_beside(origins, path, other, why);
   };
   conflict(parallel.strategy() != ParallelConfig::DDP, "a parallel.strategy that shards",
            "a rank that is lost takes its part of the state along");
@@ -363,10 +367,8 @@ void check_local_sgd(const RunConfig& config, const Origins& origins) {
   if (!config.parallel().has_local_sgd()) return;
   const LocalSgd& local = config.parallel().local_sgd();
   const std::string path = "parallel.local_sgd";
-  const auto conflict = [&](bool is_one, const char* other, const char* why) {
-    if (!is_one) return;
-    fail(origins, path,
-         fmt::format("{} does not go with {}: {}. Leave one of them out.", path, other, why));
+  const auto conflict = [&](bool is_one, const std::string& other, const char* why) {
+    if (is_one) fail_beside(origins, path, other, why);
   };
   conflict(config.reproducibility() == BITWISE, "reproducibility: BITWISE",
            "each rank trains by its own samples, so that the number of ranks changes the result");

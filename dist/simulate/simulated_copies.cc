@@ -21,7 +21,7 @@ class Copies {
   Copies(const StepWork& work, const Cluster& cluster)
       : cluster_(cluster),
         slowest_(slowest_factor(cluster.stragglers, cluster.ranks(), cluster.hosts)),
-        parameters_(parameters_of(work)),
+        parameters_(work.parameters()),
         order_(parameters_.size()) {
     const double earlier =
         static_cast<double>(work.micro_batches - 1) * (work.forward() + work.backward());
@@ -74,14 +74,6 @@ class Copies {
 };
 
 }  // namespace
-
-std::vector<ParameterWork> parameters_of(const StepWork& work) {
-  std::vector<ParameterWork> all = work.root.parameters;
-  for (const UnitWork& unit : work.units) {
-    all.insert(all.end(), unit.parameters.begin(), unit.parameters.end());
-  }
-  return all;
-}
 
 SimulatedBuckets simulate_buckets(const StepWork& work, const Cluster& cluster,
                                   const BucketLimits& limits) {

@@ -48,7 +48,7 @@ Average average_of(std::span<const int64_t> elements, const Cluster& cluster, in
 std::vector<Average> averages_of(const StepWork& work, const Cluster& cluster,
                                  const AveragingWork& averaging) {
   std::vector<int64_t> elements;
-  for (const ParameterWork& each : parameters_of(work)) elements.push_back(each.elements);
+  for (const ParameterWork& each : work.parameters()) elements.push_back(each.elements);
   std::vector<Average> averages;
   size_t first = 0;
   for (const size_t end : fragment_ends(elements, averaging.fragments)) {

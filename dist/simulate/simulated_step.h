@@ -31,9 +31,6 @@ struct SimulatedBuckets {
 SimulatedBuckets simulate_buckets(const StepWork& work, const Cluster& cluster,
                                   const BucketLimits& limits);
 
-/// All parameters of the model.
-std::vector<ParameterWork> parameters_of(const StepWork& work);
-
 /// Predicts a step of copies of the model, whose gradients are summed in buckets while backward
 /// runs: the best schedule of dist/ddp/overlap.h. Limits of `wanted` that are 0 are those of the
 /// plan that ends first (dist/ddp/bucket_choice.h has the same candidates).

@@ -31,6 +31,14 @@ double StepWork::seconds(double shards) const {
   return static_cast<double>(micro_batches) * (forward() + backward()) + update / shards;
 }
 
+std::vector<ParameterWork> StepWork::parameters() const {
+  std::vector<ParameterWork> all = root.parameters;
+  for (const UnitWork& unit : units) {
+    all.insert(all.end(), unit.parameters.begin(), unit.parameters.end());
+  }
+  return all;
+}
+
 double StepWork::first_ready() const {
   double first = backward();
   const auto look_at = [&](const UnitWork& unit) {

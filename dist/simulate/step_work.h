@@ -37,6 +37,8 @@ struct StepWork {
   double backward() const;  ///< seconds of a micro-batch
   /// Seconds of a step that updates 1 / `shards` of the parameters.
   double seconds(double shards = 1) const;
+  /// Those of the root, then those of the units.
+  std::vector<ParameterWork> parameters() const;
   /// Seconds of backward until the first gradient is complete.
   double first_ready() const;
 };
