@@ -1,6 +1,6 @@
 // Compiled functions beside the same functions as they are, alternately in one process: chains of
-// element-wise operators on a large tensor, forward and backward of a small MLP, and training steps
-// of configs.
+// element-wise operators on a large tensor, a norm of rows written in small operators, forward and
+// backward of a small MLP, and training steps of configs.
 
 #include "compile/compile.h"
 
@@ -21,8 +21,10 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/loss/loss.h"
 #include "core/ops/matmul/matmul.h"
+#include "core/ops/norm/stream_norm.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "train/trainer.h"
@@ -102,6 +104,49 @@ void time_chains(int64_t elements, int rounds, nlohmann::ordered_json& figures) 
   }
 }
 
+Tensor norm_by_hand(const Tensor& sum, const Tensor& weight, const Tensor& bias) {
+  const Tensor centred = sub(sum, mean(sum, {-1}, true));
+  const Tensor variance = mean(mul(centred, centred), {-1}, true);
+  return add(mul(mul(centred, rsqrt(add(variance, 1e-5))), weight), bias);
+}
+
+/// Residual addition, layer norm and gelu: written in small operators, compiled and as they are,
+/// and with the operator that adds and normalises at once.
+void time_rows(int64_t elements, int rounds, nlohmann::ordered_json& figures) {
+  constexpr int64_t kLength = 768;
+  const Tensor x = randn({elements / kLength, kLength}), residual = randn(x.sizes());
+  const Tensor weight = randn({kLength}), bias = randn({kLength});
+  const auto by_hand = [](TensorList in) {
+    const Tensor sum = add(in[0], in[1]);
+    return std::vector<Tensor>{sum, gelu(norm_by_hand(sum, in[2], in[3]))};
+  };
+  const auto fused = [](TensorList in) {
+    const auto [norm, sum, average, rstd] =
+        stream_sum_norm(in[0], in[1], {kLength}, in[2], in[3], 1e-5, true, std::nullopt);
+    return std::vector<Tensor>{sum, gelu(norm)};
+  };
+  const auto compiled = [&](KernelBuild kernels) {
+    CompileOptions options;
+    options.kernels = kernels;
+    return compile(by_hand, options);
+  };
+  const CompiledFunction loops = compiled(KernelBuild::kNever);
+  const CompiledFunction kernel = compiled(KernelBuild::kAtOnce);
+  const std::vector<Tensor> inputs = {x, residual, weight, bias};
+  const auto forward = [&](const auto& function) {
+    return [&inputs, &function] { keep(function(inputs)[1]); };
+  };
+  keep(kernel(inputs)[1]);
+  const std::vector<double> times =
+      alternate(rounds, {forward(by_hand), forward(loops), forward(kernel), forward(fused)});
+  figures["norm_eager_us"] = times[0];
+  figures["norm_loops_us"] = times[1];
+  figures["norm_kernels_us"] = times[2];
+  figures["norm_fused_operator_us"] = times[3];
+  figures["norm_speedup"] = times[0] / times[2];
+  figures["norm_of_the_fused_operator_s_speed"] = times[3] / times[2];
+}
+
 void time_mlp(int rounds, nlohmann::ordered_json& figures) {
   const std::vector<Tensor> weights = {randn({64, 64}) * 0.1, zeros({64}), randn({64, 64}) * 0.1,
                                        zeros({64})};
@@ -165,6 +210,7 @@ int run(int argc, char** argv) {
   for (const std::string& file : configs) time_steps(file, overrides, rounds, figures);
   if (configs.empty()) {
     time_chains(elements, rounds, figures);
+    time_rows(elements, rounds, figures);
     time_mlp(200 * rounds, figures);
   }
   print_figures(figures, json);

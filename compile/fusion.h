@@ -8,8 +8,18 @@ namespace lockstep::compiler {
 /// be made to, into groups, where the device's backend runs loops apart from their kernels
 /// (LoopProgram: the cpu). A group runs on a few elements after the other, with what it computes in
 /// between in the cache: one pass over memory instead of one for each operator. The loops, and so
-/// the bits, are the kernels'. Operands may be rows that repeat, such as biases, and tensors of one
-/// element.
+/// the bits, are the kernels'. Operands may be rows that repeat, such as biases, columns of one
+/// element for each row, and tensors of one element. Groups that are there stay.
 Graph fuse_pointwise(Graph graph);
+
+/// Puts operators that compute each row of contiguous tensors from the same row of others into
+/// groups: reductions, softmax and other operators along the last dimension, norms of it, and the
+/// element-wise operators that they are connected with. A group runs on some rows after the other
+/// (RowGroup), with the operators' own kernels, and so their bits.
+Graph fuse_rows(Graph graph);
+
+/// Has element-wise operators read what an `expand` repeated along the last dimension instead of
+/// its result, where another operand has the result's sizes: fusion knows such columns.
+Graph read_unexpanded(Graph graph);
 
 }  // namespace lockstep::compiler

@@ -119,8 +119,12 @@ void Interpreter::prepare_groups(const std::vector<size_t>& last_reads) {
       while (end < nodes.size() && nodes[end].group == nodes[first].group) ++end;
       std::vector<bool> is_read_later(last_reads.size());
       for (size_t id = 0; id < last_reads.size(); ++id) is_read_later[id] = last_reads[id] >= end;
-      groups_.try_emplace(first, graph_, std::span(nodes).subspan(first, end - first),
-                          is_read_later);
+      const std::span<const Node> members = std::span(nodes).subspan(first, end - first);
+      if (std::ranges::any_of(members, &works_along_dims)) {
+        rows_.try_emplace(first, graph_, members, is_read_later);
+      } else {
+        loops_.try_emplace(first, graph_, members, is_read_later);
+      }
       group_ends_[first] = end;
     }
     first = end;
@@ -128,7 +132,16 @@ void Interpreter::prepare_groups(const std::vector<size_t>& last_reads) {
 }
 
 void Interpreter::request_kernels() {
-  for (auto& [first, group] : groups_) group.request_kernel();
+  for (auto& [first, group] : loops_) group.request_kernel();
+  for (auto& [first, group] : rows_) group.request_kernels();
+}
+
+std::vector<const LoopGroup*> Interpreter::loops() const {
+  std::vector<const LoopGroup*> all;
+  for (const auto& [first, group] : loops_) all.push_back(&group);
+  for (const auto& [first, group] : rows_)
+    std::ranges::copy(group.loops(), std::back_inserter(all));
+  return all;
 }
 
 Tensor Interpreter::take_written(size_t at, ValueId id, std::vector<Tensor>& values) const {
@@ -140,6 +153,14 @@ Tensor Interpreter::take_written(size_t at, ValueId id, std::vector<Tensor>& val
   if (reads != 1 || !is_last) return {};
   if (!is_place_[static_cast<size_t>(id)] && !is_exclusive(tensor)) return {};
   return std::move(tensor);
+}
+
+void Interpreter::run_group(size_t first, std::vector<Tensor>& values) const {
+  if (const auto loop = loops_.find(first); loop != loops_.end()) {
+    loop->second.run(values);
+  } else {
+    rows_.at(first).run(values);
+  }
 }
 
 void Interpreter::run_node(size_t at, std::vector<Tensor>& values) const {
@@ -193,13 +214,19 @@ void Interpreter::run_node(size_t at, std::vector<Tensor>& values) const {
 }
 
 std::vector<Tensor> Interpreter::run(std::vector<Tensor> inputs) const {
-  return run(std::move(inputs), nullptr);
+  return run(std::move(inputs), Wishes{});
 }
 std::vector<Tensor> Interpreter::run(std::vector<Tensor> inputs, const SendOutput& send) const {
-  return run(std::move(inputs), sent_.empty() ? nullptr : &send);
+  return run(std::move(inputs), Wishes{.send = sent_.empty() ? nullptr : &send});
+}
+void Interpreter::run_into(std::vector<Tensor> inputs, std::span<const Tensor> results) const {
+  const std::vector<Tensor> outputs = run(std::move(inputs), Wishes{.results = results});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].data() != results[i].data()) copy_(results[i], outputs[i]);
+  }
 }
 
-std::vector<Tensor> Interpreter::run(std::vector<Tensor> inputs, const SendOutput* send) const {
+std::vector<Tensor> Interpreter::run(std::vector<Tensor> inputs, const Wishes& wishes) const {
   LS_CHECK(inputs.size() == graph_.inputs.size(), Error,
            "[compile] the graph takes {} tensors, got {}.", graph_.inputs.size(), inputs.size());
   const NoGradGuard no_grad;
@@ -210,10 +237,14 @@ std::vector<Tensor> Interpreter::run(std::vector<Tensor> inputs, const SendOutpu
     const ValueId id = graph_.inputs[i];
     if (is_read_[static_cast<size_t>(id)]) value_at(values, id) = std::move(input);
   }
+  // Groups compute their results where there is memory for them.
+  for (size_t i = 0; i < wishes.results.size(); ++i) {
+    value_at(values, graph_.outputs[i]) = wishes.results[i];
+  }
   for (size_t i = 0; i < graph_.nodes.size();) {
     size_t end = i + 1;
     if (group_ends_[i] != 0) {
-      groups_.at(i).run(values);
+      run_group(i, values);
       end = group_ends_[i];
     } else {
       run_node(i, values);
@@ -222,9 +253,9 @@ std::vector<Tensor> Interpreter::run(std::vector<Tensor> inputs, const SendOutpu
     for (; i < end; ++i) {
       for (const ValueId id : released_[i]) value_at(values, id) = Tensor();
     }
-    for (size_t n = first; send != nullptr && n < end; ++n) {
+    for (size_t n = first; wishes.send != nullptr && n < end; ++n) {
       for (const size_t output : sent_[n]) {
-        (void)(*send)(output, value_at(values, graph_.outputs[output]));
+        (void)(*wishes.send)(output, value_at(values, graph_.outputs[output]));
       }
     }
   }

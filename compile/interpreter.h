@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compile/loop_group.h"
+#include "compile/row_group.h"
 #include "core/base/function_ref.h"
 
 namespace lockstep::compiler {
@@ -31,6 +32,8 @@ class Interpreter {
   /// Does the same and calls `send` for outputs that can be sent early; those that it takes are
   /// returned undefined.
   std::vector<Tensor> run(std::vector<Tensor> inputs, const SendOutput& send) const;
+  /// Does the same and leaves the outputs in `results`, one tensor of its type for each.
+  void run_into(std::vector<Tensor> inputs, std::span<const Tensor> results) const;
 
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
@@ -40,12 +43,19 @@ class Interpreter {
   /// Has kernels made for the groups of the graph (LoopGroup::request_kernel). To be called before
   /// the first run.
   void request_kernels();
-  /// The groups of the graph, by their first nodes.
-  const std::map<size_t, LoopGroup>& groups() const { return groups_; }
+  /// The groups of element-wise operators, those inside of others included.
+  std::vector<const LoopGroup*> loops() const;
 
  private:
-  std::vector<Tensor> run(std::vector<Tensor> inputs, const SendOutput* send) const;
+  /// What a caller of a run wants besides the outputs.
+  struct Wishes {
+    const SendOutput* send = nullptr;
+    std::span<const Tensor> results = {};
+  };
+  std::vector<Tensor> run(std::vector<Tensor> inputs, const Wishes& wishes) const;
   void run_node(size_t at, std::vector<Tensor>& values) const;
+  /// Runs the group that begins at a node.
+  void run_group(size_t first, std::vector<Tensor>& values) const;
   /// The tensor that the node at `at` may write instead of a copy of `id`: `id` itself, taken out
   /// of `values`, where nothing else can read its elements.
   Tensor take_written(size_t at, ValueId id, std::vector<Tensor>& values) const;
@@ -59,7 +69,8 @@ class Interpreter {
   std::vector<bool> writes_;                    ///< by node: whether it writes an argument
   std::vector<std::vector<ValueId>> released_;  ///< by node: what nothing behind it reads
   std::vector<std::vector<size_t>> sent_;       ///< by node: outputs that can be sent behind it
-  std::map<size_t, LoopGroup> groups_;          ///< by first node
+  std::map<size_t, LoopGroup> loops_;           ///< by first node
+  std::map<size_t, RowGroup> rows_;             ///< by first node
   std::vector<size_t> group_ends_;              ///< by first node: one behind its last
 };
 

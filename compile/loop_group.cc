@@ -21,6 +21,12 @@ bool is_contiguous(const ValueType& type) {
   return lockstep::is_contiguous(type.sizes, type.strides);
 }
 
+/// Whether the sizes are those of `of` but for the last, which is 1.
+bool is_column_of(const Dims& sizes, const Dims& of) {
+  return sizes.size() == of.size() && sizes.size() > 1 && sizes.back() == 1 &&
+         std::equal(sizes.begin(), sizes.end() - 1, of.begin());
+}
+
 /// Whether the sizes are the last ones of `of`, behind dimensions of size 1.
 bool is_row_of(const Dims& sizes, const Dims& of) {
   size_t first = 0;
@@ -36,10 +42,19 @@ std::optional<LoopProgram::Place> place_of(const ValueType& operand, const Value
   if (count_elements(operand.sizes) == 1) return LoopProgram::Place::kNumber;
   if (same(operand.sizes, result.sizes)) return LoopProgram::Place::kArray;
   if (is_row_of(operand.sizes, result.sizes)) return LoopProgram::Place::kRow;
+  if (is_column_of(operand.sizes, result.sizes)) return LoopProgram::Place::kColumn;
   return std::nullopt;
 }
 
-/// Whether element i of the node's only result can only depend on elements of its arguments.
+/// A few elements with the dtype of a value, and with one only where it has one.
+Tensor few_elements(const ValueType& type) {
+  constexpr int64_t kFew = 5;
+  if (type.sizes.size() == 0) return zeros({}, {type.dtype, type.device});
+  return zeros({count_elements(type.sizes) == 1 ? 1 : kFew}, {type.dtype, type.device});
+}
+
+}  // namespace
+
 bool is_elementwise(const Node& node) {
   const Operator& op = *node.op;
   if (op.kind() != OpKind::kStructured || op.form() != OpForm::kFunctional ||
@@ -53,15 +68,6 @@ bool is_elementwise(const Node& node) {
            argument.constant.tag() == Value::Tag::kMemoryFormat;
   });
 }
-
-/// A few elements with the dtype of a value, and with one only where it has one.
-Tensor few_elements(const ValueType& type) {
-  constexpr int64_t kFew = 5;
-  if (type.sizes.size() == 0) return zeros({}, {type.dtype, type.device});
-  return zeros({count_elements(type.sizes) == 1 ? 1 : kFew}, {type.dtype, type.device});
-}
-
-}  // namespace
 
 std::optional<NodeLoop> loop_of(const Graph& graph, const Node& node) {
   if (!is_elementwise(node)) return std::nullopt;
@@ -138,9 +144,12 @@ LoopGroup::LoopGroup(const Graph& graph, std::span<const Node> nodes,
         slot = static_cast<int32_t>(program_.slots.size());
         const ValueType& type = type_of(graph, operand);
         operands_.push_back({program_.slots.size(), operand});
-        program_.slots.push_back({.place = *place_of(type, result),
+        const LoopProgram::Place place = *place_of(type, result);
+        program_.slots.push_back({.place = place,
                                   .dtype = type.dtype,
-                                  .period = count_elements(type.sizes)});
+                                  .period = place == LoopProgram::Place::kColumn
+                                                ? result.sizes.back()
+                                                : count_elements(type.sizes)});
       }
       step.operands.push_back(slot);
     }
@@ -194,7 +203,9 @@ void LoopGroup::run(std::vector<Tensor>& values) const {
   for (size_t i = 0; i < results_.size(); ++i) {
     const ValueType& type = result_types_[i];
     Tensor& result = values[static_cast<size_t>(results_[i].value)];
-    result = empty_strided_tensor(type.sizes, type.strides, type.dtype, type.device);
+    if (!result.defined()) {
+      result = empty_strided_tensor(type.sizes, type.strides, type.dtype, type.device);
+    }
     memory[results_[i].slot] = result.data();
   }
   const std::span<void* const> addresses(memory.data(), memory.size());

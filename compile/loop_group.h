@@ -22,6 +22,8 @@ struct NodeLoop {
   std::vector<ValueId> operands;
 };
 std::optional<NodeLoop> loop_of(const Graph& graph, const Node& node);
+/// Whether element i of the node's only result can only depend on elements of its arguments.
+bool is_elementwise(const Node& node);
 
 /// How a group of such nodes (fuse_pointwise) runs: as one pass over memory, with the operators'
 /// own loops or with a kernel that was made of the same functors. Thread-safe; `request_kernel` is
@@ -46,7 +48,8 @@ class LoopGroup {
     return trial_.load(std::memory_order_relaxed) == KernelTrial::kFaster;
   }
 
-  /// Computes the values of the group that are read later. `values` holds its operands.
+  /// Computes the values of the group that are read later. `values` holds its operands, and may
+  /// hold memory for results.
   void run(std::vector<Tensor>& values) const;
 
  private:

@@ -109,8 +109,10 @@ Graph merge_common_subexpressions(Graph graph) {
 }
 
 std::vector<Pass> default_passes() {
-  return {{"remove_dead_code", remove_dead_code},
+  return {{"read_unexpanded", read_unexpanded},
+          {"remove_dead_code", remove_dead_code},
           {"merge_common_subexpressions", merge_common_subexpressions},
+          {"fuse_rows", fuse_rows},
           {"fuse_pointwise", fuse_pointwise}};
 }
 

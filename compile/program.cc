@@ -95,7 +95,7 @@ void Program::request_kernels(bool waits) {
 std::vector<const LoopGroup*> Program::groups() const {
   std::vector<const LoopGroup*> all;
   const auto add = [&](const Interpreter& graph) {
-    for (const auto& [first, group] : graph.groups()) all.push_back(&group);
+    std::ranges::copy(graph.loops(), std::back_inserter(all));
   };
   add(*forward_);
   if (backward_) add(backward_->graph);

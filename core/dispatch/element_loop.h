@@ -66,6 +66,7 @@ struct LoopProgram {
   enum class Place : uint8_t {
     kArray,    ///< as many elements as the program computes
     kRow,      ///< `period` elements, which repeat
+    kColumn,   ///< one element for `period` elements of the result in a row
     kNumber,   ///< one element
     kScratch,  ///< computed and read by steps alone
     kResult,   ///< computed by a step, as many elements as the program computes

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -24,6 +25,24 @@ constexpr int64_t kRoom = kBlock * kWidestElement;
 
 int64_t bytes_of(DType dtype) { return static_cast<int64_t>(lockstep::size_of(dtype)); }
 
+/// Writes `count` copies of an element of so many bytes.
+void fill_block(std::byte* to, const std::byte* element, int64_t count, int64_t bytes) {
+  const auto fill = [&]<class T>(T value) {
+    std::memcpy(&value, element, sizeof(T));
+    std::fill_n(reinterpret_cast<T*>(to), count, value);
+  };
+  switch (bytes) {
+    case 1:
+      return fill(uint8_t{});
+    case 2:
+      return fill(uint16_t{});
+    case 4:
+      return fill(uint32_t{});
+    default:
+      return fill(uint64_t{});
+  }
+}
+
 /// Runs a program on parts of its elements, each on one thread.
 class ProgramRun {
  public:
@@ -36,6 +55,7 @@ class ProgramRun {
       if (whole) bytes += count * bytes_of(slot.dtype);
       if (slot.place == Place::kResult) ++results_;
       if (repeats(slot)) row_bytes_ += room_of((kBlock + slot.period) * bytes_of(slot.dtype));
+      if (slot.place == Place::kColumn) ++columns_;
     }
     streamed_ = worth_streaming(bytes);
     for (const LoopProgram::Step& step : program.steps) {
@@ -68,6 +88,7 @@ class ProgramRun {
     std::byte* buffers;
     std::byte* lanes;    ///< of an operand or result that is not stored in its lane
     std::byte* numbers;  ///< each as a block of equal elements, in the order of the steps
+    std::byte* columns;  ///< each element of a block's as often as it is read
     std::byte* rows;     ///< each repeated, in the order of the slots
   };
 
@@ -75,12 +96,13 @@ class ProgramRun {
     const int64_t buffers = std::max(static_cast<int64_t>(program_.buffers), results_);
     auto* const room = static_cast<std::byte*>(
         thread_workspace(WorkspaceUse::kLoopProgram)
-            .room(static_cast<size_t>((buffers + numbers_ + 4) * kRoom + row_bytes_)));
+            .room(static_cast<size_t>((buffers + numbers_ + columns_ + 4) * kRoom + row_bytes_)));
     Rooms rooms{.at = std::vector<std::byte*>(program_.slots.size()),
                 .buffers = room,
                 .lanes = room + buffers * kRoom,
                 .numbers = room + (buffers + 4) * kRoom,
-                .rows = room + (buffers + 4 + numbers_) * kRoom};
+                .columns = room + (buffers + 4 + numbers_) * kRoom,
+                .rows = room + (buffers + 4 + numbers_ + columns_) * kRoom};
     if (kernel_ == nullptr) fill_numbers(rooms.numbers);
     fill_rows(rooms.rows);
     return rooms;
@@ -134,6 +156,20 @@ class ProgramRun {
     }
   }
 
+  /// Writes what elements [first, first + length) read of a column.
+  static void expand_column(std::byte* to, const LoopProgram::Slot& slot, const void* memory,
+                            int64_t first, int64_t length) {
+    const auto* from =
+        static_cast<const std::byte*>(memory) + first / slot.period * bytes_of(slot.dtype);
+    for (int64_t done = 0, run = slot.period - first % slot.period; done < length;
+         run = slot.period) {
+      const int64_t count = std::min(run, length - done);
+      fill_block(to + done * bytes_of(slot.dtype), from, count, bytes_of(slot.dtype));
+      from += bytes_of(slot.dtype);
+      done += count;
+    }
+  }
+
   /// A block ends where a long row does.
   int64_t block_length(int64_t first, int64_t last) const {
     int64_t length = std::min(kBlock, last - first);
@@ -147,6 +183,7 @@ class ProgramRun {
   void block(int64_t first, int64_t length, Rooms& rooms) const {
     std::vector<std::byte*>& at = rooms.at;
     const std::byte* row = rooms.rows;
+    std::byte* column = rooms.columns;
     int32_t result = 0;
     for (size_t i = 0; i < program_.slots.size(); ++i) {
       const LoopProgram::Slot& slot = program_.slots[i];
@@ -157,6 +194,10 @@ class ProgramRun {
         row += room_of((kBlock + slot.period) * bytes);
       } else if (slot.place == Place::kRow) {
         at[i] = base + first % slot.period * bytes;
+      } else if (slot.place == Place::kColumn) {
+        at[i] = column;
+        expand_column(column, slot, base, first, length);
+        column += kRoom;
       } else if (slot.place == Place::kNumber) {
         at[i] = base;
       } else if (slot.place == Place::kArray) {
@@ -227,6 +268,7 @@ class ProgramRun {
   bool heavy_ = false;
   int64_t numbers_ = 0;
   int64_t results_ = 0;
+  int64_t columns_ = 0;
   int64_t row_bytes_ = 0;
 };
 

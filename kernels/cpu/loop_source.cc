@@ -77,6 +77,7 @@ extern "C" [[gnu::visibility("default")]] void lockstep_loop_kernel(int64_t coun
         break;
       case Place::kArray:
       case Place::kRow:
+      case Place::kColumn:
         before_ +=
             fmt::format("  const auto* const a{0} = static_cast<const {1}*>(at[{0}]);\n", at, type);
         loads_ += fmt::format("    const auto e{0} = a{0}[i];\n", at);

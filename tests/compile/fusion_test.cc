@@ -41,30 +41,30 @@ TEST(FusePointwise, TakesLaterNodesThatAreReady) {
   EXPECT_EQ(graph.nodes[3].op->name(), "mm");
 }
 
-TEST(FusePointwise, LeavesOutWhatIsStridedRandomCheckedOrBroadcastAlongRows) {
-  const Graph graph =
-      fuse_pointwise(parse_graph(R"(graph(%0: int64[4, 4], %1: float32[4, 4], %2: float32[4, 1]) {
+TEST(FusePointwise, LeavesOutWhatIsStridedRandomOrChecked) {
+  const Graph graph = fuse_pointwise(parse_graph(R"(graph(%0: int64[4, 4], %1: float32[4, 8]) {
   %3: int64[4, 4] = floor_divide(%0, %0)
   %4: int64[4, 4] = neg(%3)
-  %5: float32[4, 4] = add.Tensor(%1, %2, 1)
-  %6: float32[4, 4], %7: bool[4, 4] = native_dropout(%5, 0.5, True)
-  %8: float32[4, 4] strides [1, 4] = t(%6)
-  %9: float32[4, 4] strides [1, 4] = neg(%8)
-  %10: float32[4, 4] strides [1, 4] = exp(%9)
+  %5: float32[4, 8] = add.Tensor(%1, %1, 1)
+  %6: float32[4, 8], %7: bool[4, 8] = native_dropout(%5, 0.5, True)
+  %8: float32[8, 4] strides [1, 8] = t(%6)
+  %9: float32[8, 4] strides [1, 8] = neg(%8)
+  %10: float32[8, 4] strides [1, 8] = exp(%9)
   return %4, %10
 })"));
   for (const int32_t group : groups_of(graph)) EXPECT_EQ(group, -1);
 }
 
-TEST(FusePointwise, TakesSmallTensorsRowsAndNumbers) {
-  const Graph graph =
-      fuse_pointwise(parse_graph(R"(graph(%0: float32[2, 3], %1: float32[3], %2: float32[1, 1]) {
-  %3: float32[2, 3] = add.Tensor(%0, %1, 1)
-  %4: float32[2, 3] = mul.Tensor(%3, %2)
-  %5: bfloat16[2, 3] = _to_copy(%4, bfloat16, None, None, None, False, None)
-  return %5
+TEST(FusePointwise, TakesSmallTensorsRowsColumnsAndNumbers) {
+  const Graph graph = fuse_pointwise(parse_graph(
+      R"(graph(%0: float32[2, 3], %1: float32[3], %2: float32[1, 1], %3: float32[2, 1]) {
+  %4: float32[2, 3] = add.Tensor(%0, %1, 1)
+  %5: float32[2, 3] = mul.Tensor(%4, %2)
+  %6: float32[2, 3] = sub.Tensor(%5, %3, 1)
+  %7: bfloat16[2, 3] = _to_copy(%6, bfloat16, None, None, None, False, None)
+  return %7
 })"));
-  EXPECT_THAT(groups_of(graph), ElementsAre(0, 0, 0));
+  EXPECT_THAT(groups_of(graph), ElementsAre(0, 0, 0, 0));
 }
 
 TEST(FusePointwise, DivisionsByZeroAreStillFound) {
@@ -75,17 +75,18 @@ TEST(FusePointwise, DivisionsByZeroAreStillFound) {
   expect_error<Error>([&] { quotient({x, zeros_like(x)}); }, "integer division by zero");
 }
 
-TEST(FusePointwise, RowsOfAnyLengthGiveTheBitsOfWholeTensors) {
+TEST(FusePointwise, RowsAndColumnsOfAnyLengthGiveTheBitsOfWholeTensors) {
   const CompiledFunction compiled = compile([](TensorList in) {
     const Tensor x = in[0].add(in[1]).mul(in[2]).to(DType::kBF16);
-    return std::vector<Tensor>{x, x.add(in[3]).tanh().sub(in[0])};
+    return std::vector<Tensor>{x, x.add(in[3]).tanh().sub(in[0]).mul(in[4])};
   });
   for (const int64_t columns : {1, 3, 1000, 1024, 1025, 5000}) {
     for (const int64_t rows : {int64_t{2}, int64_t{7}, 3000 / columns + 2}) {
       const std::vector<Tensor> in = {randn({2, rows, columns}), randn({columns}),
-                                      randn({1, rows, columns}), randn({1, 1}).to(DType::kBF16)};
+                                      randn({1, rows, columns}), randn({1, 1}).to(DType::kBF16),
+                                      randn({2, rows, 1})};
       const Tensor x = in[0].add(in[1]).mul(in[2]).to(DType::kBF16);
-      const std::vector<Tensor> want = {x, x.add(in[3]).tanh().sub(in[0])};
+      const std::vector<Tensor> want = {x, x.add(in[3]).tanh().sub(in[0]).mul(in[4])};
       compiled(in);
       const std::vector<Tensor> got = compiled(in);
       for (size_t i = 0; i < want.size(); ++i) {

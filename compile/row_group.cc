@@ -1,0 +1,152 @@
+#include "compile/row_group.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "autograd/grad_mode.h"
+#include "compile/fusion.h"
+#include "compile/interpreter.h"
+#include "core/base/check.h"
+#include "core/base/parallel.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/view/view.h"
+
+namespace lockstep::compiler {
+
+namespace {
+
+/// Elements of a value in a tile: several values of so many lie in a core's second cache, and an
+/// operator's call costs little beside computing them.
+constexpr int64_t kTileElements = 16 * 1024;
+/// Tiles that a tensor is cut into at least, so that threads share them.
+constexpr int64_t kLeastTiles = 4;
+/// Elements below which a tile of a smaller tensor costs more than it saves.
+constexpr int64_t kLeastElements = 1024;
+
+/// Rows of the group's first node that has any.
+Rows rows_of_group(const Graph& graph, std::span<const Node> nodes) {
+  for (const Node& node : nodes) {
+    if (const std::optional<Rows> rows = rows_of(graph, node)) return *rows;
+  }
+  throw Error("[compile] no node of a group works on rows.");
+}
+
+int64_t rows_of_tile(const Rows& rows) {
+  const int64_t most = std::max<int64_t>(1, kTileElements / rows.length);
+  const int64_t least = std::max<int64_t>(1, kLeastElements / rows.length);
+  const int64_t shared = (rows.count + kLeastTiles - 1) / kLeastTiles;
+  return std::min(rows.count, std::clamp(shared, least, most));
+}
+
+/// The type of `count` rows of a value.
+ValueType type_of_rows(const ValueType& type, RowPlace place, int64_t count) {
+  if (place == RowPlace::kShared) return type;
+  ValueType tile = type;
+  const size_t at = type.sizes.size() - (place == RowPlace::kReduced ? 1 : 2);
+  for (size_t i = 0; i < at; ++i) tile.sizes[i] = 1;
+  tile.sizes[at] = count;
+  tile.strides = contiguous_strides(tile.sizes);
+  return tile;
+}
+
+}  // namespace
+
+RowGroup::RowGroup(const Graph& graph, std::span<const Node> nodes,
+                   const std::vector<bool>& is_read_later)
+    : places_(rows_of_group(graph, nodes)), tile_rows_(rows_of_tile(places_.rows())) {
+  find_operands(graph, nodes, is_read_later);
+  whole_ = std::make_unique<Interpreter>(fuse_pointwise(tile(graph, nodes, tile_rows_)));
+  if (const int64_t rest = places_.rows().count % tile_rows_; rest != 0) {
+    rest_ = std::make_unique<Interpreter>(fuse_pointwise(tile(graph, nodes, rest)));
+  }
+}
+
+RowGroup::~RowGroup() = default;
+
+void RowGroup::find_operands(const Graph& graph, std::span<const Node> nodes,
+                             const std::vector<bool>& is_read_later) {
+  const auto bound = [&](ValueId id) {
+    return Bound{id, *places_.find(graph, id), graph.values[static_cast<size_t>(id)]};
+  };
+  for (const Node& node : nodes) {
+    LS_CHECK(places_.add(graph, node), Error, "[compile] {} cannot be part of a fused group here.",
+             node.op->name());
+    each_read(node, [&](ValueId id) {
+      const bool is_known =
+          places_.makes(id) || std::ranges::find(operands_, id, &Bound::value) != operands_.end();
+      if (!is_known) operands_.push_back(bound(id));
+    });
+    for (const ValueId id : node.results) {
+      if (id != kAbsent && is_read_later[static_cast<size_t>(id)]) results_.push_back(bound(id));
+    }
+  }
+}
+
+Graph RowGroup::tile(const Graph& graph, std::span<const Node> nodes, int64_t rows) const {
+  Graph tile;
+  std::unordered_map<ValueId, ValueId> inside;
+  const auto add = [&](ValueId id) {
+    const ValueType& type = graph.values[static_cast<size_t>(id)];
+    return inside[id] = tile.add_value(type_of_rows(type, *places_.find(graph, id), rows));
+  };
+  for (const Bound& operand : operands_) tile.inputs.push_back(add(operand.value));
+  for (Node node : nodes) {
+    node.group = -1;
+    each_read(node, [&](ValueId& id) { id = inside.at(id); });
+    for (ValueId& id : node.results) {
+      if (id != kAbsent) id = add(id);
+    }
+    tile.nodes.push_back(std::move(node));
+  }
+  for (const Bound& result : results_) tile.outputs.push_back(inside.at(result.value));
+  return tile;
+}
+
+void RowGroup::request_kernels() {
+  whole_->request_kernels();
+  if (rest_) rest_->request_kernels();
+}
+
+std::vector<const LoopGroup*> RowGroup::loops() const {
+  std::vector<const LoopGroup*> all = whole_->loops();
+  if (rest_) std::ranges::copy(rest_->loops(), std::back_inserter(all));
+  return all;
+}
+
+Tensor RowGroup::rows_of(const Tensor& tensor, const Bound& bound, int64_t first,
+                         int64_t count) const {
+  if (bound.place == RowPlace::kShared) return tensor;
+  const ValueType type = type_of_rows(bound.type, bound.place, count);
+  const int64_t width = bound.place == RowPlace::kRow ? places_.rows().length : 1;
+  return as_strided(tensor, type.sizes, type.strides, tensor.storage_offset() + first * width);
+}
+
+void RowGroup::run_tile(const std::vector<Tensor>& values, int64_t first) const {
+  const int64_t count = std::min(tile_rows_, places_.rows().count - first);
+  const auto part = [&](const Bound& bound) {
+    return rows_of(values[static_cast<size_t>(bound.value)], bound, first, count);
+  };
+  std::vector<Tensor> inputs, results;
+  inputs.reserve(operands_.size());
+  results.reserve(results_.size());
+  for (const Bound& operand : operands_) inputs.push_back(part(operand));
+  for (const Bound& result : results_) results.push_back(part(result));
+  (count == tile_rows_ ? whole_ : rest_)->run_into(std::move(inputs), results);
+}
+
+void RowGroup::run(std::vector<Tensor>& values) const {
+  for (const Bound& result : results_) {
+    const ValueType& type = result.type;
+    values[static_cast<size_t>(result.value)] =
+        empty_strided_tensor(type.sizes, type.strides, type.dtype, type.device);
+  }
+  const Rows& rows = places_.rows();
+  const int64_t tiles = (rows.count + tile_rows_ - 1) / tile_rows_;
+  const int64_t grain = std::max<int64_t>(1, kTileElements / (tile_rows_ * rows.length));
+  parallel_for(0, tiles, grain, [&](int64_t begin, int64_t end) {
+    const NoGradGuard no_grad;
+    for (int64_t i = begin; i < end; ++i) run_tile(values, i * tile_rows_);
+  });
+}
+
+}  // namespace lockstep::compiler

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "compile/graph.h"
+
+namespace lockstep::compiler {
+
+/// The rows that the operators of a group have in common: contiguous tensors of `sizes` consist of
+/// `count` rows of `length` elements.
+struct Rows {
+  Dims sizes;
+  int64_t count = 0;
+  int64_t length = 0;
+
+  /// The rows of tensors of these sizes; nothing for fewer than two rows, or rows of one element.
+  static std::optional<Rows> of(const Dims& sizes);
+};
+
+/// What of a value belongs to a row.
+enum class RowPlace : uint8_t {
+  kRow,      ///< a whole row of `length` elements
+  kNumber,   ///< one element, in a last dimension of size 1
+  kReduced,  ///< one element, without the last dimension; results only
+  kShared,   ///< all of it: the value is one row or one number, which every row reads
+};
+
+/// Tells for nodes whether each row of their results depends on the same row of their operands
+/// alone, and how the values that they make lie among the rows.
+class RowPlaces {
+ public:
+  explicit RowPlaces(Rows rows) : rows_(std::move(rows)) {}
+
+  const Rows& rows() const { return rows_; }
+  /// Takes a node that computes row by row, and returns true: an element-wise operator, a reduction
+  /// or another operator along the last dimension, or a norm of it. Nodes are given in an order in
+  /// which they can run.
+  bool add(const Graph& graph, const Node& node);
+  /// The place of a value that a node of these reads or makes; nothing if it is in none.
+  std::optional<RowPlace> find(const Graph& graph, ValueId id) const;
+  /// Whether one of the nodes made the value.
+  bool makes(ValueId id) const { return made_.contains(id); }
+
+ private:
+  std::optional<RowPlace> place_of(const ValueType& type) const;
+  /// Whether the operands lie as the operator needs them to work on one row at a time.
+  bool reads_rows(const Graph& graph, const Node& node) const;
+
+  Rows rows_;
+  std::unordered_map<ValueId, RowPlace> made_;
+};
+
+/// Whether the node's operator is one along dimensions or a norm, and not an element-wise one.
+bool works_along_dims(const Node& node);
+/// The rows that the node would work on: those of its largest operand.
+std::optional<Rows> rows_of(const Graph& graph, const Node& node);
+
+}  // namespace lockstep::compiler
