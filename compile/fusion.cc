@@ -43,14 +43,14 @@ class Placing {
     });
     return ready;
   }
-  /// Places nodes one behind the other; several are a group.
-  void place(const std::vector<size_t>& nodes) {
+  /// Places nodes one behind the other, as a group or in the groups that they have.
+  void place(const std::vector<size_t>& nodes, bool as_group) {
     for (const size_t i : nodes) {
       placed_[i] = true;
       order_.push_back(std::move(graph_.nodes[i]));
-      if (nodes.size() > 1) order_.back().group = next_group_;
+      if (as_group) order_.back().group = next_group_;
     }
-    if (nodes.size() > 1) ++next_group_;
+    if (as_group) ++next_group_;
   }
   void finish() { graph_.nodes = std::move(order_); }
 
@@ -106,13 +106,15 @@ std::vector<size_t> row_group_from(const Graph& graph, size_t first, const Placi
 Graph fuse_rows(Graph graph) {
   Placing placing(graph);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!placing.is_placed(i)) placing.place(row_group_from(graph, i, placing));
+    if (placing.is_placed(i)) continue;
+    const std::vector<size_t> members = row_group_from(graph, i, placing);
+    placing.place(members, members.size() > 1);
   }
   placing.finish();
   return graph;
 }
 
-Graph fuse_pointwise(Graph graph) {
+Graph fuse_pointwise(Graph graph, size_t least) {
   const size_t count = graph.nodes.size();
   std::vector<int64_t> elements(count);
   for (size_t i = 0; i < count; ++i) {
@@ -127,7 +129,7 @@ Graph fuse_pointwise(Graph graph) {
       if (placing.is_placed(next) || elements[next] != elements[i]) continue;
       if (placing.is_ready(next, members)) members.push_back(next);
     }
-    placing.place(members);
+    placing.place(members, elements[i] != 0 && members.size() >= least);
   }
   placing.finish();
   return graph;

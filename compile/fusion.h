@@ -9,8 +9,9 @@ namespace lockstep::compiler {
 /// (LoopProgram: the cpu). A group runs on a few elements after the other, with what it computes in
 /// between in the cache: one pass over memory instead of one for each operator. The loops, and so
 /// the bits, are the kernels'. Operands may be rows that repeat, such as biases, columns of one
-/// element for each row, and tensors of one element. Groups that are there stay.
-Graph fuse_pointwise(Graph graph);
+/// element for each row, and tensors of one element. Groups that are there stay; fewer than `least`
+/// operators are no group.
+Graph fuse_pointwise(Graph graph, size_t least = 2);
 
 /// Puts operators that compute each row of contiguous tensors from the same row of others into
 /// groups: reductions, softmax and other operators along the last dimension, norms of it, and the

@@ -113,7 +113,7 @@ std::vector<Pass> default_passes() {
           {"remove_dead_code", remove_dead_code},
           {"merge_common_subexpressions", merge_common_subexpressions},
           {"fuse_rows", fuse_rows},
-          {"fuse_pointwise", fuse_pointwise}};
+          {"fuse_pointwise", [](Graph graph) { return fuse_pointwise(std::move(graph)); }}};
 }
 
 Graph run_passes(Graph graph, const std::vector<Pass>& passes, std::vector<std::string>* log) {

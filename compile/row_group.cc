@@ -17,7 +17,7 @@ namespace {
 
 /// Elements of a value in a tile: several values of so many lie in a core's second cache, and an
 /// operator's call costs little beside computing them.
-constexpr int64_t kTileElements = 16 * 1024;
+constexpr int64_t kTileElements = 32 * 1024;
 /// Tiles that a tensor is cut into at least, so that threads share them.
 constexpr int64_t kLeastTiles = 4;
 /// Elements below which a tile of a smaller tensor costs more than it saves.
@@ -55,10 +55,12 @@ RowGroup::RowGroup(const Graph& graph, std::span<const Node> nodes,
                    const std::vector<bool>& is_read_later)
     : places_(rows_of_group(graph, nodes)), tile_rows_(rows_of_tile(places_.rows())) {
   find_operands(graph, nodes, is_read_later);
-  whole_ = std::make_unique<Interpreter>(fuse_pointwise(tile(graph, nodes, tile_rows_)));
-  if (const int64_t rest = places_.rows().count % tile_rows_; rest != 0) {
-    rest_ = std::make_unique<Interpreter>(fuse_pointwise(tile(graph, nodes, rest)));
-  }
+  // A single element-wise operator is a group, too: groups write where a result belongs.
+  const auto on_rows = [&](int64_t count) {
+    return std::make_unique<Interpreter>(fuse_pointwise(tile(graph, nodes, count), /*least=*/1));
+  };
+  whole_ = on_rows(tile_rows_);
+  if (const int64_t rest = places_.rows().count % tile_rows_; rest != 0) rest_ = on_rows(rest);
 }
 
 RowGroup::~RowGroup() = default;

@@ -17,9 +17,7 @@ namespace lockstep::cpu {
 
 namespace {
 
-/// Elements of a block: a few of them in each dtype lie in a core's first cache, and a call of a
-/// loop costs little beside it.
-constexpr int64_t kBlock = 1024;
+constexpr int64_t kBlock = kProgramBlock;
 /// Bytes that a block takes in any dtype.
 constexpr int64_t kRoom = kBlock * kWidestElement;
 
@@ -112,9 +110,9 @@ class ProgramRun {
     return static_cast<const KeptLoop&>(*step.loop);
   }
   static int64_t room_of(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-  /// Whether a row is so short that a block reads a repeated copy.
+  /// Whether a block reads a repeated copy of a row.
   static bool repeats(const LoopProgram::Slot& slot) {
-    return slot.place == Place::kRow && slot.period <= kBlock;
+    return slot.place == Place::kRow && !has_long_rows(slot);
   }
   const LoopProgram::Slot& slot(int32_t number) const {
     return program_.slots[static_cast<size_t>(number)];
@@ -151,7 +149,9 @@ class ProgramRun {
       if (!repeats(slot)) continue;
       const int64_t bytes = bytes_of(slot.dtype), all = (kBlock + slot.period) * bytes;
       std::memcpy(to, memory_[i], static_cast<size_t>(slot.period * bytes));
-      for (int64_t at = slot.period * bytes; at < all; ++at) to[at] = to[at - slot.period * bytes];
+      for (int64_t done = slot.period * bytes; done < all; done *= 2) {
+        std::memcpy(to + done, to, static_cast<size_t>(std::min(done, all - done)));
+      }
       to += room_of(all);
     }
   }
@@ -174,8 +174,7 @@ class ProgramRun {
   int64_t block_length(int64_t first, int64_t last) const {
     int64_t length = std::min(kBlock, last - first);
     for (const LoopProgram::Slot& slot : program_.slots) {
-      if (slot.place != Place::kRow || repeats(slot)) continue;
-      length = std::min(length, slot.period - first % slot.period);
+      if (has_long_rows(slot)) length = std::min(length, slot.period - first % slot.period);
     }
     return length;
   }
@@ -194,6 +193,8 @@ class ProgramRun {
         row += room_of((kBlock + slot.period) * bytes);
       } else if (slot.place == Place::kRow) {
         at[i] = base + first % slot.period * bytes;
+      } else if (slot.place == Place::kColumn && kernel_ != nullptr && has_long_rows(slot)) {
+        at[i] = base + first / slot.period * bytes;
       } else if (slot.place == Place::kColumn) {
         at[i] = column;
         expand_column(column, slot, base, first, length);

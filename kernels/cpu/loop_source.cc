@@ -70,7 +70,8 @@ extern "C" [[gnu::visibility("default")]] void lockstep_loop_kernel(int64_t coun
  private:
   void add_slot(size_t at, const LoopProgram::Slot& slot) {
     const std::string_view type = stored_type(slot.dtype);
-    switch (slot.place) {
+    const bool is_one_element = slot.place == Place::kColumn && has_long_rows(slot);
+    switch (is_one_element ? Place::kNumber : slot.place) {
       case Place::kNumber:
         before_ +=
             fmt::format("  const auto e{0} = *static_cast<const {1}*>(at[{0}]);\n", at, type);

@@ -4,6 +4,18 @@
 
 namespace lockstep::cpu {
 
+/// Elements that a program computes at a time: a few of them in each dtype lie in a core's first
+/// cache, and a call of a loop costs little beside it.
+inline constexpr int64_t kProgramBlock = 1024;
+
+/// Whether the slot's rows are so long that a block ends where one does: it reads one part of a
+/// row, and one element of a column.
+inline bool has_long_rows(const LoopProgram::Slot& slot) {
+  using Place = LoopProgram::Place;
+  return (slot.place == Place::kRow || slot.place == Place::kColumn) &&
+         slot.period > kProgramBlock / 2;
+}
+
 /// The source of a LoopKernel that computes what the steps' loops do (LoopBackend::source). It
 /// includes headers of the standard library alone. `constants` of the kernel is an array of
 /// StepConstants, one for each step. Empty for programs with a functor that no header defines, and

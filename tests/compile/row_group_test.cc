@@ -224,17 +224,20 @@ TEST(RowGroup, KernelsOfTheLoopsInsideGiveTheSameBits) {
   const auto function = [](TensorList in) {
     return std::vector<Tensor>{in[0].sub(in[0].mean({-1}, true)).mul(in[1]).tanh()};
   };
-  const CompiledFunction compiled = compile(function, kernels);
-  for (uint64_t seed = 1; seed <= 3; ++seed) {
-    manual_seed(seed);
-    const std::vector<Tensor> inputs = {randn({101, 300}), randn({300})};
-    expect_same_bits(compiled(inputs), function(inputs));
-  }
-  const std::vector<const LoopGroup*> loops = compiled.programs().at(0)->groups();
-  ASSERT_EQ(loops.size(), 2u);  // of whole tiles, and of the last rows
-  for (const LoopGroup* const loop : loops) {
-    ASSERT_NE(loop->kernel(), nullptr);
-    EXPECT_EQ(loop->refusal(), "");
+  // Columns of short rows are repeated for a kernel, of long ones it reads an element.
+  for (const Dims& sizes : {Dims{101, 300}, Dims{131, 1030}}) {
+    const CompiledFunction compiled = compile(function, kernels);
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      manual_seed(seed);
+      const std::vector<Tensor> inputs = {randn(sizes), randn({sizes.back()})};
+      expect_same_bits(compiled(inputs), function(inputs));
+    }
+    const std::vector<const LoopGroup*> loops = compiled.programs().at(0)->groups();
+    ASSERT_EQ(loops.size(), 2u);  // of whole tiles, and of the last rows
+    for (const LoopGroup* const loop : loops) {
+      ASSERT_NE(loop->kernel(), nullptr);
+      EXPECT_EQ(loop->refusal(), "");
+    }
   }
 }
 
