@@ -14,6 +14,13 @@ endif()
 # The toolkit's headers, for the targets that wrap them.
 add_library(lockstep_cuda INTERFACE)
 target_include_directories(lockstep_cuda SYSTEM INTERFACE "${CUDAToolkit_INCLUDE_DIRS}")
+# Some installations have CUPTI's headers apart.
+find_path(LOCKSTEP_CUPTI_INCLUDE_DIR cupti.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
+          "${CUDAToolkit_TARGET_DIR}/extras/CUPTI/include")
+mark_as_advanced(LOCKSTEP_CUPTI_INCLUDE_DIR)
+if(LOCKSTEP_CUPTI_INCLUDE_DIR)
+  target_include_directories(lockstep_cuda SYSTEM INTERFACE "${LOCKSTEP_CUPTI_INCLUDE_DIR}")
+endif()
 
 # What kernels are compiled to first, once for all GPUs: for compute capability 8.0 (Ampere), or an
 # older one that LOCKSTEP_CUDA_ARCHITECTURES names. Drivers compile this intermediate form for GPUs

@@ -112,9 +112,10 @@ std::string RunProfile::report() const {
              "more\n\n",
              file_.string(), folder_.parent_path().string()) +
          profile::table_text(*last_, peaks_, {}) +
-         (device_.type == DeviceType::kCUDA
-              ? "Times are the host's: what the GPU does is not recorded.\n"
-              : "");
+         (last_->no_device_times.empty()
+              ? ""
+              : fmt::format("Times are the host's: what {} does is not recorded, since {}.\n",
+                            to_string(device_), last_->no_device_times));
 }
 
 std::vector<std::string> profile_overrides(const std::string& text) {

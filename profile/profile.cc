@@ -13,6 +13,7 @@
 #include "core/base/digits.h"
 #include "core/base/parse_number.h"
 #include "core/dispatch/dispatcher.h"
+#include "profile/device_work.h"
 
 namespace lockstep::profile {
 
@@ -142,7 +143,8 @@ void tie_kernels(Profile& profile) {
     if (op.kind != SpanKind::kOperator) continue;
     span.dtype = op.dtype;
     span.flops = std::exchange(op.flops, 0);
-    span.bytes = std::exchange(op.bytes, 0);
+    // A driver says how many bytes a copy moved.
+    if (const int64_t bytes = std::exchange(op.bytes, 0); span.bytes == 0) span.bytes = bytes;
   }
 }
 
@@ -168,13 +170,14 @@ uint64_t Profile::lost() const {
   return sum;
 }
 
-Profile read_recording(const SpanRecording& recording) {
+Profile read_recording(const SpanRecording& recording, const DeviceActivities& activities) {
   Profile profile;
   profile.process = getpid();
   profile.begin_unix_ns = unix_ns(recording.begin.steady_ns);
   profile.duration_ns = recording.end.steady_ns - recording.begin.steady_ns;
   profile.threads_without_buffer = recording.threads_without_buffer;
   for (const ThreadSpans& thread : recording.threads) add_thread(profile, recording, thread);
+  add_activities(profile, activities, recording.begin.steady_ns);
   tie_backward(profile);
   assign_steps(profile);
   tie_kernels(profile);
@@ -191,6 +194,12 @@ std::string losses_text(const Profile& profile) {
   if (profile.threads_without_buffer > 0) {
     text += fmt::format("{} threads found no buffer and are missing: raise profile.threads.\n",
                         profile.threads_without_buffer);
+  }
+  if (profile.lost_work > 0) {
+    text += fmt::format(
+        "{} kernels and copies found no room in the buffers for devices and are missing: record "
+        "fewer steps.\n",
+        grouped(static_cast<int64_t>(profile.lost_work)));
   }
   return text;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/phase.h"
 #include "core/base/spans/span_recorder.h"
+#include "core/device/device_activity.h"
 #include "core/tensor/dtype.h"
 #include "profile/argument_record.h"
 
@@ -76,12 +77,15 @@ struct Profile {
   std::vector<ProfileSpan> spans;  ///< of a thread in the order of their beginnings
   std::vector<int64_t> steps;      ///< numbers of the steps, in order
   uint64_t threads_without_buffer = 0;
+  uint64_t lost_work = 0;       ///< kernels and copies of a device whose records did not fit
+  std::string no_device_times;  ///< why what a device ran is missing; empty if it is not
 
   uint64_t lost() const;
 };
 
-/// Makes a profile of a recording: names, modules of backward, steps, times.
-Profile read_recording(const SpanRecording& recording);
+/// Makes a profile of a recording, with what devices' drivers recorded meanwhile: names, modules of
+/// backward, steps, times.
+Profile read_recording(const SpanRecording& recording, const DeviceActivities& activities = {});
 
 /// What a reader must know of spans that are missing: "3,210 spans did not fit ...", or "".
 std::string losses_text(const Profile& profile);

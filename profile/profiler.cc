@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/device/device_runtime.h"
 #include "core/tensor/allocator.h"
 #include "profile/operator_recorder.h"
 
@@ -11,7 +12,9 @@ Profiler::Profiler(const ProfilerOptions& options, std::function<void(Profile)> 
     : schedule_(options.schedule),
       on_profile_(std::move(on_profile)),
       spans_(options.limits),
+      device_(options.device),
       allocator_(dynamic_cast<CachingAllocator*>(&allocator(options.device))),
+      activities_(activity_recorder(options.device.type)),
       memory_{.device = to_string(options.device)} {}
 
 Profiler::~Profiler() { stop(); }
@@ -35,6 +38,11 @@ void Profiler::end() {
 }
 
 void Profiler::start() {
+  if (activities_ != nullptr) {
+    (void)stop_activities();  // of the warm-up
+    no_device_times_ = activities_->start();
+    records_activities_ = no_device_times_.empty();
+  }
   spans_.start();
   if (allocator_ != nullptr) {
     allocator_->record_spans(true);
@@ -49,6 +57,7 @@ void Profiler::start() {
 void Profiler::stop() {
   step_.reset();
   if (spans_.is_running()) (void)stop_recording();
+  (void)stop_activities();
   ends_cycle_ = false;
   action_ = StepAction::kNone;
 }
@@ -63,10 +72,18 @@ SpanRecording Profiler::stop_recording() {
   return spans_.stop();
 }
 
+DeviceActivities Profiler::stop_activities() {
+  return std::exchange(records_activities_, false) ? activities_->stop() : DeviceActivities();
+}
+
 void Profiler::deliver() {
   ends_cycle_ = false;
   action_ = StepAction::kNone;
-  Profile profile = read_recording(stop_recording());
+  // Work that still runs would have no record.
+  if (records_activities_) device_runtime(device_.type)->synchronize(device_.index);
+  const SpanRecording recording = stop_recording();
+  Profile profile = read_recording(recording, stop_activities());
+  profile.no_device_times = no_device_times_;
   if (allocator_ != nullptr) profile.memory = memory_;
   on_profile_(std::move(profile));
 }

@@ -17,7 +17,8 @@ namespace lockstep::profile {
 struct ProfilerOptions {
   Schedule schedule = {};
   SpanLimits limits = {};
-  /// Whose allocator's requests and frees are recorded, unless its backend brings one of its own.
+  /// Whose allocator's requests and frees are recorded, unless its backend brings one of its own,
+  /// and whose kernels and copies, where its driver tells of them (core/device/device_activity.h).
   Device device = kCPU;
 };
 
@@ -61,11 +62,17 @@ class Profiler {
   void stop();
   SpanRecording stop_recording();
   void deliver();
+  /// Ends the recording of the device's work.
+  DeviceActivities stop_activities();
 
   Schedule schedule_;
   std::function<void(Profile)> on_profile_;
   SpanRecorder spans_;
-  CachingAllocator* allocator_;  ///< null where requests are not recorded
+  Device device_;
+  CachingAllocator* allocator_;         ///< null where requests are not recorded
+  const ActivityRecorder* activities_;  ///< null where the device has none
+  bool records_activities_ = false;
+  std::string no_device_times_;
   ProfileMemory memory_;
   std::optional<ObserverGuard> guard_;
   std::optional<WorkerObserverGuard> worker_guard_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tests/emulation/block.h"
+#include "tests/emulation/fake_cupti.h"
 #include "tests/emulation/fake_driver.h"
 #include "tests/emulation/fake_driver_entry.h"
 #include "tests/emulation/queued_work.h"
@@ -279,7 +280,15 @@ struct FakeDriver::Calls {
     emulation::note_queued("copy");
     Stream* const stream = fake.find(handle);
     if (stream == nullptr) return fake.refuse("copies on no stream");
-    put(*stream, [=] { std::memcpy(pointer_to(to), pointer_to(from), bytes); });
+    const emulation::NotedCall call("cuMemcpyAsync");
+    const emulation::QueuedPiece piece{.kind = emulation::WorkKind::kCopyOnDevice,
+                                       .bytes = bytes,
+                                       .device = stream->device,
+                                       .call = call.number()};
+    put(*stream, [=] {
+      const emulation::NotedWork noted(piece);
+      std::memcpy(pointer_to(to), pointer_to(from), bytes);
+    });
     return CUDA_SUCCESS;
   }
   static CUresult set_bytes(CUdeviceptr address, unsigned char value, size_t bytes,
@@ -371,7 +380,13 @@ struct FakeDriver::Calls {
                              .shared_bytes = shared_bytes};
     if (const std::string why = refusal(function, launch); !why.empty()) return fake.refuse(why);
     emulation::note_queued(function.kernel->name);
-    put(*stream, [&fake, launch, parameters = std::move(parameters)]() mutable {
+    const emulation::NotedCall call("cuLaunchKernel");
+    const emulation::QueuedPiece piece{.kind = emulation::WorkKind::kKernel,
+                                       .name = function.kernel->name,
+                                       .device = stream->device,
+                                       .call = call.number()};
+    put(*stream, [&fake, launch, piece, parameters = std::move(parameters)]() mutable {
+      const emulation::NotedWork noted(piece);
       launch.parameters = parameters.data();
       fake.run_kernel(launch);
     });

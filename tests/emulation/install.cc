@@ -1,11 +1,12 @@
 // Initialization of libcuda_emulation.so, linked or loaded by LD_PRELOAD: cuda:0 is emulated, its
-// matrix products use the fake cuBLASLt, and there is no cuDNN.
+// matrix products use the fake cuBLASLt, profiles the fake CUPTI, and there is no cuDNN.
 
 #include <cstdio>
 #include <cstdlib>
 
 #include "core/cuda/runtime.h"
 #include "tests/emulation/fake_cublas_lt.h"
+#include "tests/emulation/fake_cupti.h"
 #include "tests/emulation/fake_driver.h"
 #include "tests/emulation/no_cudnn.h"
 
@@ -35,6 +36,7 @@ LoadedDriver load_emulated_driver() {
 [[maybe_unused]] const bool kInstalled = [] {
   set_driver_loader(&load_emulated_driver);
   install_fake_cublas_lt();
+  install_fake_cupti();
   install_no_cudnn();
   return true;
 }();
