@@ -7,8 +7,9 @@
 #include <array>
 
 #include "configs/run.pb.h"
-#include "core/base/error.h"
+#include "core/base/check.h"
 #include "core/base/log_text.h"
+#include "core/cuda/nvtx.h"
 #include "dist/group/agreement.h"
 #include "launcher/collective_spans.h"
 #include "launcher/rank_clocks.h"
@@ -52,6 +53,13 @@ RunProfile::RunProfile(const config::RunConfig& config, const Ranks& ranks,
                        std::filesystem::path folder)
     : ranks_(ranks), folder_(std::move(folder)), device_(parse_device(config.device())) {
   if (config.profile().active() == 0) return;
+  if (config.profile().nvtx()) {
+    const SpanMirror* const mirror = cuda::nvtx_mirror();
+    LS_CHECK(mirror != nullptr, ConfigError,
+             "[profile] profile.nvtx is true, but this build has no NVTX: expected a build where "
+             "the CUDA toolkit is found. Leave it out, or build again.");
+    set_span_mirror(mirror);
+  }
   profile::ProfilerOptions options = options_of(config.profile());
   options.device = device_;
   schedule_ = options.schedule;

@@ -4,6 +4,7 @@
 #include "core/cuda/availability.h"
 #include "core/cuda/graph.h"
 #include "core/cuda/launch.h"
+#include "core/cuda/nvtx.h"
 #include "core/cuda/pattern.h"
 
 namespace lockstep::cuda {
@@ -24,6 +25,8 @@ void launch(const Stream&, const void*, const char*, const LaunchShape&,
 }
 
 void unload(std::span<const void* const>) noexcept {}
+
+const SpanMirror* nvtx_mirror() { return nullptr; }
 
 }  // namespace lockstep::cuda
 

@@ -109,9 +109,27 @@ SpanArena& arena_of(const SpanLimits& limits) {
   return t_place.buffer;
 }
 
+constinit std::atomic<const SpanMirror*> g_mirror{nullptr};
+
+void mirror_begin(SpanKind kind, std::string_view name) noexcept {
+  const SpanMirror* const mirror = g_mirror.load(std::memory_order_acquire);
+  if (mirror == nullptr || kind == SpanKind::kMemory) return;
+  char text[256];
+  text[name.copy(text, sizeof text - 1)] = '\0';
+  mirror->begin(text);
+}
+void mirror_end(SpanKind kind) noexcept {
+  const SpanMirror* const mirror = g_mirror.load(std::memory_order_acquire);
+  if (mirror != nullptr && kind != SpanKind::kMemory) mirror->end();
+}
+
 uint16_t cut(size_t bytes, size_t most) { return static_cast<uint16_t>(std::min(bytes, most)); }
 
 }  // namespace
+
+void set_span_mirror(const SpanMirror* mirror) noexcept {
+  g_mirror.store(mirror, std::memory_order_release);
+}
 
 // --- recording -----------------------------------------------------------------------------------
 
@@ -149,10 +167,13 @@ void SpanBuffer::reserve(const SpanLimits& limits) {
 }
 
 void SpanBuffer::restart(uint64_t recording) noexcept {
+  // Spans that are open since an older recording end in none.
+  for (; innermost_ != SpanRecord::kNone; innermost_ = records_[innermost_].parent) {
+    mirror_end(records_[innermost_].kind);
+  }
   used_.store(0, std::memory_order_relaxed);
   lost_.store(0, std::memory_order_relaxed);
   text_used_ = 0;
-  innermost_ = SpanRecord::kNone;
   lost_depth_ = 0;
   thread_ = static_cast<uint64_t>(gettid());
   pthread_getname_np(pthread_self(), thread_name_, sizeof thread_name_);
@@ -192,6 +213,7 @@ SpanRecord* SpanBuffer::begin(SpanKind kind, std::string_view name,
                                       .dtype = 0};
   text_used_ += bytes;
   innermost_ = at;
+  mirror_begin(kind, name);
   record.begin = now_ticks();  // last: the work above is not the span's
   used_.store(at + 1, std::memory_order_release);
   return &record;
@@ -205,8 +227,10 @@ void SpanBuffer::end() noexcept {
   if (innermost_ == SpanRecord::kNone) return;  // it began before the recording
   SpanRecord& record = records_[innermost_];
   innermost_ = record.parent;
+  const SpanKind kind = record.kind;
   // What was filled in before is visible to whoever sees the end.
   std::atomic_ref(record.end).store(now_ticks(), std::memory_order_release);
+  mirror_end(kind);
 }
 
 // --- the recorder --------------------------------------------------------------------------------

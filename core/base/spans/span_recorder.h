@@ -21,6 +21,16 @@ struct SpanLimits {
   friend bool operator==(const SpanLimits&, const SpanLimits&) = default;
 };
 
+/// Functions that are told of spans while they are recorded, so that another tool shows them. Both
+/// are called by the span's thread, and pair like brackets on each.
+struct SpanMirror {
+  void (*begin)(const char* name) noexcept = nullptr;
+  void (*end)() noexcept = nullptr;
+};
+/// Has the spans of later recordings shown in `mirror`, which is never destroyed, except moments of
+/// memory; null: nowhere. To be called while nothing is recorded.
+void set_span_mirror(const SpanMirror* mirror) noexcept;
+
 /// Where one thread records. Only its thread calls `begin` and `end`, which pair like brackets.
 class SpanBuffer {
  public:
