@@ -9,8 +9,12 @@ void example(const Tensor& x) {
 #include "compile/1.inc"
 }
 
-void passes() {
+void rows() {
 #include "compile/2.inc"
+}
+
+void passes() {
+#include "compile/3.inc"
 }
 
 }  // namespace lockstep
