@@ -5,7 +5,12 @@
 #include <utility>
 
 #include "autograd/autocast.h"
+#include "autograd/grad_mode.h"
 #include "core/base/check.h"
+#include "core/base/parallel.h"
+#include "core/base/phase.h"
+#include "core/dispatch/mode.h"
+#include "core/dispatch/observer.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/optimizer/optimizer.h"
@@ -45,6 +50,16 @@ std::vector<nn::NamedParameter> not_selected(const std::vector<nn::NamedParamete
   return others;
 }
 
+/// Whether the matrix is updated by one thread beside others: products of small matrices keep
+/// several threads busy with waiting for each other. Where somebody looks at the calls of this
+/// thread, it makes them all.
+bool is_for_one_thread(const Tensor& matrix) {
+  constexpr int64_t kLargest = int64_t{1} << 20;
+  const ActiveModes modes = active_modes();
+  return matrix.device() == kCPU && matrix.numel() <= kLargest && innermost_observer() == nullptr &&
+         modes.function == nullptr && modes.dispatch == nullptr;
+}
+
 }  // namespace
 
 Tensor orthogonalized(const Tensor& matrix, int64_t iterations, DType products) {
@@ -80,10 +95,25 @@ Muon::Muon(const std::vector<nn::NamedParameter>& parameters,
 
 void Muon::update(std::span<const uint32_t> parameters, const Update& update) {
   update_others(parameters, update);
+  std::vector<uint32_t> apart;  // matrices of which each thread takes its own
   for (const uint32_t each : parameters) {
     const Place place = places_[each];
-    if (place.is_matrix) update_matrix(matrices_[place.index], update.gradients[each], update);
+    if (!place.is_matrix) continue;
+    const Matrix& matrix = matrices_[place.index];
+    if (is_for_one_thread(matrix.weight)) {
+      apart.push_back(each);
+    } else {
+      update_matrix(matrix, update.gradients[each], update);
+    }
   }
+  parallel_for(0, static_cast<int64_t>(apart.size()), 1, [&](int64_t first, int64_t last) {
+    const NoGradGuard no_grad;
+    const PhaseGuard phase(Phase::kOptimizer);
+    for (int64_t i = first; i < last; ++i) {
+      const uint32_t each = apart[static_cast<size_t>(i)];
+      update_matrix(matrices_[places_[each].index], update.gradients[each], update);
+    }
+  });
 }
 
 // Both halves are steps of SGD, whose kernel reads the factors and skips the step where it must.
