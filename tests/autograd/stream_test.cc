@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "autograd/autograd.h"
 #include "autograd/hooks.h"
 #include "autograd/node.h"
+#include "core/device/active_capture.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/memory/caching_allocator.h"
+#include "core/memory/capture_scope.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/matmul/matmul.h"
@@ -154,6 +157,29 @@ TEST(BackwardStreamsOfTheHost, AGradientIsNotOverwrittenWhileTheStreamThatTookIt
   }
   EXPECT_EQ(stream_sanitizer::reports(), 0);
   EXPECT_EQ(first(x.grad()), 4 * 3 * 3 * 3);
+}
+
+TEST(BackwardStreamsOfTheHost, TheDevicesThreadTakesPartInTheCaptureOfTheCaller) {
+  const Device host{DeviceType::kHost, 0};
+  CachingAllocator& memory = caching_allocator(host);
+  const ActiveCapture capture{default_stream(host), &memory, memory.create_pool()};
+  std::thread::id thread;
+  const ActiveCapture* seen = nullptr;
+  {
+    const Tensor x = full({4}, 3, {DType::kF32, host}).set_requires_grad();
+    const Tensor y = x.mul(x);
+    y.register_hook([&](const Tensor&) {
+      thread = std::this_thread::get_id();
+      seen = active_capture();
+      return Tensor();
+    });
+    const Tensor sum = y.sum();
+    const CaptureScope capturing(&capture);
+    sum.backward();
+  }
+  EXPECT_NE(thread, std::this_thread::get_id());
+  EXPECT_EQ(seen, &capture);
+  memory.release_pool(capture.pool);
 }
 
 TEST(BackwardStreamsOfTheHost, TheCallersStreamWaitsForLeavesOfOtherStreams) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -373,6 +374,21 @@ TEST(ScheduleRunTest, ARankThatIsGoneFailsTheRunAndIsNamed) {
     EXPECT_NE(group.run(rank).fault().text.find("rank 2 failed: rank 0 is gone"), std::string::npos)
         << group.run(rank).fault().text;
     EXPECT_EQ(group.run(rank).awaited(), 0u);
+  }
+}
+
+TEST(ScheduleRunTest, AFailedMessageIsToldWithItsDirection) {
+  const char* const texts[] = {"sending to rank 1 failed: ", "receiving from rank 0 failed: "};
+  for (const int rank : {0, 1}) {
+    RandomNetwork network(2, 4);
+    Group group(collective(OpKind::kSend, 2, 100), network, 4);
+    group.fill();
+    group.start(rank, 0);
+    network.kill(rank);  // the other one, as job ranks are reversed
+    for (int i = 0; i < 100; ++i) group.step(rank);
+    ASSERT_EQ(group.run(rank).state(), State::kFailed);
+    const std::string text = group.run(rank).fault().text;
+    EXPECT_TRUE(text.starts_with(texts[rank])) << text;
   }
 }
 

@@ -352,12 +352,36 @@ TEST(ShardedModel, BackwardsOfAStepAddUpWithAndWithoutCommunication) {
   });
 }
 
+TEST(ShardedModel, WhatNoBackwardOfAStepCommunicatedIsReducedAtItsEnd) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallNet net;
+    const auto sharded = fully_shard(net, group);
+    run_step(*sharded, net, group.rank());
+    const auto expected = whole_gradients(*sharded);
+    run_step(*sharded, net, 10 + group.rank());
+    const auto between = whole_gradients(*sharded);
+    if (group.rank() == 0) {
+      EXPECT_NE(between, expected);
+    }
+    sharded->begin_step();
+    {
+      const auto no_sync = sharded->no_sync();
+      net.loss(group.rank()).backward();
+    }
+    sharded->finish();
+    EXPECT_EQ(whole_gradients(*sharded), expected);
+  });
+}
+
 TEST(ShardedModel, AParameterIsHereOnlyWhileItsModuleRuns) {
   all_ranks(2, [](ProcessGroup& group) {
     SmallNet net;
     const auto sharded = fully_shard(net, group);
     const Tensor weight = net.blocks[1]->weight;
-    expect_error<DeviceError>([&] { (void)weight.sum(); }, "blocks.1.weight", "summon_full");
+    expect_error<DeviceError>([&] { (void)weight.sum(); },
+                              "parameter blocks.1.weight is not here: the values of its unit "
+                              "\"blocks.1\" are spread",
+                              "summon_full");
     bool was_here = false;
     net.blocks[2]->register_forward_pre_hook([&](const HookedModule&, std::span<Tensor>) {
       expect_error<DeviceError>([&] { (void)weight.data(); }, "blocks.1.weight");

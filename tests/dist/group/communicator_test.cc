@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -18,7 +19,9 @@
 #include "core/base/error.h"
 #include "dist/flight/flight_log.h"
 #include "dist/group/failure.h"
+#include "dist/group/thread_control.h"
 #include "dist/group/transport_group.h"
+#include "dist/transport/thread_transport.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/group/on_ranks.h"
@@ -135,6 +138,42 @@ TEST_F(CommunicatorTest, AStartIsNamedAlikeOnAllItsRanks) {
   EXPECT_EQ(communicators_[0]->start_id().size(), 32u);
   EXPECT_EQ(communicators_[0]->recorder().groups().at(0).name, "world");
   EXPECT_EQ(communicators_[0]->next_group_index(), 1u);
+}
+
+/// Passes calls on to another control, and says at its end whether somebody listens to it.
+class WatchedControl final : public JobControl {
+ public:
+  WatchedControl(std::unique_ptr<JobControl> inner, std::optional<bool>& has_listener_at_end)
+      : inner_(std::move(inner)), has_listener_at_end_(has_listener_at_end) {}
+  ~WatchedControl() override { has_listener_at_end_ = has_listener_; }
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  void fail(const std::string& text) noexcept override { inner_->fail(text); }
+  std::optional<Failure> failure() const override { return inner_->failure(); }
+  void leave() noexcept override { inner_->leave(); }
+  void post(int to, std::string message) noexcept override { inner_->post(to, std::move(message)); }
+  void listen(Listener listener) override {
+    has_listener_ = listener.on_message != nullptr || listener.on_failure != nullptr;
+    inner_->listen(std::move(listener));
+  }
+
+ private:
+  const std::unique_ptr<JobControl> inner_;
+  std::optional<bool>& has_listener_at_end_;
+  bool has_listener_ = false;
+};
+
+TEST(ACommunicatorThatEnds, NoLongerListensToItsControl) {
+  std::optional<bool> has_listener_at_end;
+  {
+    ThreadJob job(1);
+    const auto connections = std::make_shared<Connections>(
+        Connections{std::move(thread_transports(1)[0]),
+                    std::make_unique<WatchedControl>(job.control(0), has_listener_at_end)});
+    const Communicator communicator([connections] { return std::move(*connections); }, {});
+  }
+  EXPECT_EQ(has_listener_at_end, false);
 }
 
 TEST(ATimeout, SaysWhatDidNotEndAndWhoIsMissing) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@ namespace lockstep::dist {
 namespace {
 
 using testing::Each;
+using testing::ElementsAre;
 
 constexpr Device kHost0{DeviceType::kHost, 0};
 constexpr int64_t kCount = 1000;
@@ -149,6 +151,42 @@ TEST(Staging, CopiesWhatEachOperationReadsAndWritesAndNoMore) {
     const Tensor left = output.to(kCPU);
     for (int64_t i = 0; i < kRoom; ++i) EXPECT_EQ(left.data<float>()[i], i < written ? 7 : 4) << i;
   }
+}
+
+TEST(Staging, CopiesTheSumsOfATreeBesideItsResultThoughThatReplacesTheFirst) {
+  constexpr int64_t kColumns = 5;
+  const OwnedStream main(kHost0);
+  const StreamGuard guard(main.get());
+  Staging staging(kHost0, 0, 2);
+  const Tensor sums = empty({2, kColumns}, {DType::kF32, kHost0});
+  sums.select(0, 0).fill_(3);
+  sums.select(0, 1).fill_(5);
+  std::vector<Operation> operations = {of_kind(OpKind::kAllReduce, kColumns)};
+  operations[0].deal = LeafDeal::of_counts(std::vector<int64_t>{3, 1});
+  operations[0].input_stride = kColumns * sizeof(float);
+  operations[0].input = operations[0].output = sums.data();
+  const auto work = std::make_shared<WorkState>();
+  work->device = kHost0;
+  work->tensors = {sums};
+  work->finished_at_end = true;
+  std::vector<float> found;
+  staging.start(staging.stage(operations, work), [&](const std::shared_ptr<WorkState>& inner) {
+    auto* const output = static_cast<float*>(operations[0].output);
+    std::fill_n(output, kColumns, 7.0F);
+    const auto* row = static_cast<const std::byte*>(operations[0].input);
+    for (int i = 0; i < 2; ++i, row += operations[0].input_stride) {
+      const auto* const values = reinterpret_cast<const float*>(row);
+      found.insert(found.end(), values, values + kColumns);
+    }
+    inner->finish(nullptr);
+  });
+  work->wait_until_done();
+  ASSERT_EQ(work->error, nullptr);
+  main.get().wait_event(work->finished);
+  EXPECT_THAT(found, ElementsAre(3, 3, 3, 3, 3, 5, 5, 5, 5, 5));
+  const Tensor left = sums.to(kCPU);
+  EXPECT_THAT(std::vector<float>(left.data<float>(), left.data<float>() + 2 * kColumns),
+              ElementsAre(7, 7, 7, 7, 7, 5, 5, 5, 5, 5));
 }
 
 }  // namespace

@@ -2,21 +2,29 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "dist/rendezvous/socket.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::dist {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr size_t kLargest = size_t{1} << 20;
 
@@ -152,6 +160,70 @@ TEST(Connection, SaysHowItEnded) {
   EXPECT_EQ(why, "ended without leaving the job: its connection was closed");
   receiver.send({StoreMessage::Kind::kLeave, 1, {}, {}});
   EXPECT_EQ(receiver.unsent_bytes(), 0u) << "nobody would read it";
+}
+
+TEST(Connection, SaysThatItBrokeWhenTheOtherEndDroppedWhatItWasSent) {
+  auto [out, in] = narrow_pair();
+  Connection receiver(std::move(in), kLargest);
+  receiver.send({StoreMessage::Kind::kPost, 1, {}, {"nobody reads this"}});
+  out.reset();
+  std::string why;
+  EXPECT_FALSE(receiver.receive(why));
+  EXPECT_EQ(why, "ended without leaving the job: its connection broke (Connection reset by peer)");
+}
+
+TEST(Connection, SaysThatAHostThatDoesNotAnswerIsLost) {
+  // A listener whose queue is full drops further attempts to connect, as a dead host does.
+  Endpoint endpoint{"127.0.0.1", 0};
+  const Descriptor listener = listen_at(endpoint);
+  ASSERT_EQ(::listen(listener.get(), 0), 0);
+  const Connected first = begin_connecting(endpoint);
+  ASSERT_TRUE(first.socket) << first.error;
+  ASSERT_TRUE(wait_for(first.socket, true, Clock::now() + std::chrono::seconds(10)));
+  const Descriptor unanswered(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int once = 1;
+  ASSERT_EQ(setsockopt(unanswered.get(), IPPROTO_TCP, TCP_SYNCNT, &once, sizeof once), 0);
+  const unsigned milliseconds = 1;
+  ASSERT_EQ(setsockopt(unanswered.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds,
+                       sizeof milliseconds),
+            0);
+  sockaddr_in address{};
+  socklen_t length = sizeof address;
+  ASSERT_EQ(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+  ASSERT_EQ(connect(unanswered.get(), reinterpret_cast<sockaddr*>(&address), length), -1);
+  ASSERT_EQ(errno, EINPROGRESS);
+  ASSERT_TRUE(wait_for(unanswered, true, Clock::now() + std::chrono::seconds(30)));
+  Connection connection(Descriptor(::dup(unanswered.get())), kLargest);
+  std::string why;
+  EXPECT_FALSE(connection.receive(why));
+  EXPECT_EQ(why, "is lost: its host, or the network to it, does not answer (Connection timed out)");
+}
+
+/// Bytes that this process has from the heap.
+size_t heap_bytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+TEST(Connection, KeepsNoMoreThanIsUnsentForAnEndThatNeverCatchesUp) {
+  constexpr size_t kMessage = 100'000;
+  auto [out, in] = narrow_pair();
+  Connection sender(std::move(out), kLargest);
+  const StoreMessage message{StoreMessage::Kind::kPost, 1, {}, {std::string(kMessage, 'x')}};
+  std::string bytes(kMessage, '\0');
+  const size_t before = heap_bytes();
+  size_t sent = 0;
+  while (sent < 300 * kMessage) {
+    while (sender.unsent_bytes() < 2 * kMessage) {
+      sender.send(message);
+      sent += kMessage;
+    }
+    sender.flush();
+    while (::recv(in.get(), bytes.data(), bytes.size(), 0) > 0) {
+    }
+  }
+  EXPECT_GT(sender.unsent_bytes(), 0u) << "it has caught up";
+  EXPECT_LT(heap_bytes(), before + 30 * kMessage);
 }
 
 }  // namespace

@@ -10,16 +10,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "dist/rendezvous/connection.h"
 #include "dist/rendezvous/socket.h"
 #include "dist/rendezvous/store.h"
+#include "dist/rendezvous/store_limits.h"
+#include "dist/rendezvous/store_message.h"
 #include "dist/rendezvous/store_server.h"
 #include "tests/core/expect_error.h"
+#include "tests/dist/rendezvous/raw_client.h"
 #include "tests/dist/rendezvous/store_job.h"
 
 namespace lockstep::dist {
@@ -37,28 +43,6 @@ using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-Descriptor connect_raw(const std::string& address) {
-  Connected connected = connect_to(parse_endpoint(address), Clock::now() + milliseconds(5000));
-  EXPECT_TRUE(connected.socket) << connected.error;
-  return std::move(connected.socket);
-}
-
-void send_raw(const Descriptor& socket, const std::string& bytes) {
-  // May fail, as the server may have closed the connection.
-  (void)::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-}
-
-/// Whether the peer closes the connection within 5 s.
-bool is_ended(const Descriptor& socket) {
-  const auto deadline = Clock::now() + milliseconds(5000);
-  char bytes[4096];
-  while (wait_for(socket, false, deadline)) {
-    const ssize_t got = ::recv(socket.get(), bytes, sizeof bytes, 0);
-    if (got == 0 || (got < 0 && errno == ECONNRESET)) return true;
-  }
-  return false;
-}
 
 void expect_works(Store& store) {
   const int64_t times = store.add("times", 1);
@@ -305,6 +289,41 @@ TEST(StoreFaults, ARankWhoseConnectionIsClosedUnansweredConnectsAgain) {
                       expect_error<TimeoutError>([&] { Store store(options); }, address,
                                                  "does not answer");
                     });
+}
+
+StoreMessage wait_for_message(Connection& connection) {
+  std::string why;
+  while (true) {
+    if (auto message = connection.next()) return *message;
+    EXPECT_TRUE(wait_for(connection.socket(), false, Clock::now() + milliseconds(5000)));
+    if (!connection.receive(why)) return {};
+  }
+}
+
+TEST(StoreFaults, AValueThatTheServerReadsLateGoesOnWithItsFirstRead) {
+  // A rank looks at its connection once a second anyway. The fastest of several values tells
+  // whether they wait for that, whatever else the machine does.
+  auto fastest = Clock::duration::max();
+  for (int i = 0; i < 5 && fastest >= kLivenessInterval / 2; ++i) {
+    with_other_server(
+        [&](const Descriptor& socket) {
+          using Kind = StoreMessage::Kind;
+          Connection rank(Descriptor(::dup(socket.get())), kLargestStoreMessage);
+          (void)wait_for_message(rank);
+          rank.send({Kind::kWelcome, 0, {0, ::getpid(), 0}, {kStoreMagic, "here"}});
+          std::this_thread::sleep_for(milliseconds(100));  // the rank fills the socket
+          const auto start = Clock::now();
+          const StoreMessage message = wait_for_message(rank);
+          fastest = std::min(fastest, Clock::now() - start);
+          EXPECT_EQ(message.kind, Kind::kSet);
+          rank.send({Kind::kAnswer, message.id, {static_cast<int64_t>(StoreStatus::kOk)}, {""}});
+        },
+        [](const std::string& address) {
+          Store store(StoreJob::rank_options(0, 1, address));
+          store.set("k", std::string(15 << 20, 'x'));
+        });
+  }
+  EXPECT_LT(fastest, kLivenessInterval / 2);
 }
 
 TEST(StoreFaults, ARankThatIsAnotherBuildsIsToldBothVersions) {

@@ -1,16 +1,22 @@
 #include "train/report/run_lock.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "core/base/error.h"
+#include "core/base/files/file_descriptor.h"
 #include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
@@ -76,6 +82,48 @@ TEST(RunLock, OfARunThatChangesNoFileLeavesItsOwnAsItWas) {
   }
   EXPECT_EQ(file_content(directory.lock()), "host old, pid 1");
   EXPECT_EQ(std::filesystem::last_write_time(directory.lock()), time);
+}
+
+// The tests of waiting take the best of several attempts, as a machine that does other things may
+// delay any of them.
+constexpr int kLockAttempts = 10;
+
+TEST(RunLock, WaitsForAnotherThatAsksWhoHoldsIt) {
+  const TemporaryDirectory folder;
+  const RunDirectory directory =
+      RunDirectory::create_at(folder / "run", RunDirectory::Existing::kRefuse);
+  bool was_had = false;
+  for (int attempt = 0; attempt < kLockAttempts && !was_had; ++attempt) {
+    const FileDescriptor asked(directory.path(), O_RDONLY | O_DIRECTORY);
+    ASSERT_EQ(::flock(asked.get(), LOCK_SH | LOCK_NB), 0);
+    std::atomic<bool> begins = false;
+    std::thread asker([&] {
+      while (!begins) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      EXPECT_EQ(::flock(asked.get(), LOCK_UN), 0);
+    });
+    begins = true;
+    try {
+      const RunLock lock(directory);
+      was_had = true;
+    } catch (const ConfigError&) {
+    }
+    asker.join();
+  }
+  EXPECT_TRUE(was_had);
+}
+
+TEST(RunLock, IsHadWithoutWaitingWhereNobodyHoldsIt) {
+  const TemporaryDirectory folder;
+  const RunDirectory directory =
+      RunDirectory::create_at(folder / "run", RunDirectory::Existing::kRefuse);
+  auto fastest = std::chrono::steady_clock::duration::max();
+  for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
+    const auto start = std::chrono::steady_clock::now();
+    const RunLock lock(directory);
+    fastest = std::min(fastest, std::chrono::steady_clock::now() - start);
+  }
+  EXPECT_LT(fastest, std::chrono::milliseconds(10));
 }
 
 /// A process that locks the directory and ends: by itself, or as one that is killed.
