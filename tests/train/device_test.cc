@@ -26,11 +26,15 @@ using testing::HasSubstr;
 
 class TrainingDevice : public EveryDevice {
  protected:
+  /// An emulated GPU takes its time for each sample.
+  static constexpr const char* kBatch = "train { batch_size: 4 }";
+
   config::RunConfig run(const std::string& more = "") const {
-    return tiny_run(folder_, fmt::format("device: \"{}\" {}", to_string(device()), more));
+    return run_of_layers(folder_,
+                         {kBatch, fmt::format("device: \"{}\" {}", to_string(device()), more)});
   }
   config::RunConfig run_on_cpu(const std::string& more = "") const {
-    return tiny_run(folder_, more);
+    return run_of_layers(folder_, {kBatch, more});
   }
   void expect_like_the_cpu(double got, double expected, double tolerance) const {
     if (has_bits_of_the_cpu()) {

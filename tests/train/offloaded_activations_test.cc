@@ -16,7 +16,7 @@ namespace {
 
 /// Blocks whose activations are larger than what stays on the device.
 const std::string kLargeActivations =
-    "model { gpt2 { context_length: 128 layers: 14 heads: 4 width: 256 } } device: \"host:0\" "
+    "model { gpt2 { context_length: 128 layers: 14 heads: 4 width: 128 } } device: \"host:0\" "
     "train { batch_size: 8 micro_batch_size: 8 } ";
 
 config::RunConfig with_offload(config::RunConfig config) {

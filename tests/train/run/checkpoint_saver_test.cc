@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* const kRun = "train { batch_size: 8 micro_batch_size: 1 leaves: 8 steps: 8 } ";
+const char* const kRun = "train { batch_size: 8 micro_batch_size: 1 leaves: 8 steps: 6 } ";
 
 std::string saving(const std::string& more) {
   return "checkpoint { every_steps: 2 " + more + " } ";

@@ -129,9 +129,10 @@ TEST_F(LossSpikeRun, WhatStaysHighIsALevelAndNoSpike) {
 }
 
 /// A run in which many steps are spikes, since little counts as one.
-std::string with_spikes(const std::string& action) {
-  return "train { steps: 16 batch_size: 8 micro_batch_size: 1 leaves: 8 loss_spike { action: " +
-         action + " z: 0.5 window: 3 } } reproducibility: BITWISE checkpoint { every_steps: 3 } ";
+std::string with_spikes(const std::string& action, int steps) {
+  return "train { steps: " + std::to_string(steps) +
+         " batch_size: 8 micro_batch_size: 1 leaves: 8 loss_spike { action: " + action +
+         " z: 0.5 window: 3 } } reproducibility: BITWISE checkpoint { every_steps: 3 } ";
 }
 
 /// The numbers of all steps, which of them were spikes, and the bytes of the weights.
@@ -155,7 +156,7 @@ std::string left_by(const fs::path& run) {
 TEST(LossSpikes, RanksStrategiesAndDevicesDecideAlike) {
   for (const std::string action : {"SKIP", "ROLLBACK", "NOTE"}) {
     const TemporaryDirectory folder;
-    rethrow_first(run_on_ranks(tiny_run(folder, with_spikes(action)), folder, 1));
+    rethrow_first(run_on_ranks(tiny_run(folder, with_spikes(action, 12)), folder, 1));
     const std::string alone = left_by(folder / "run");
     if (action != "ROLLBACK") {
       EXPECT_TRUE(says(alone.substr(0, 4096), "above the mean"));
@@ -164,7 +165,7 @@ TEST(LossSpikes, RanksStrategiesAndDevicesDecideAlike) {
          {std::pair("", 2), std::pair("parallel { strategy: FULL_SHARD }", 3),
           std::pair("device: \"host:0\"", 1), std::pair("device: \"host:0\"", 2)}) {
       const TemporaryDirectory other;
-      rethrow_first(run_on_ranks(tiny_run(other, with_spikes(action) + more), other, ranks));
+      rethrow_first(run_on_ranks(tiny_run(other, with_spikes(action, 12) + more), other, ranks));
       EXPECT_TRUE(left_by(other / "run") == alone) << action << " " << more << " " << ranks;
     }
   }
@@ -173,15 +174,15 @@ TEST(LossSpikes, RanksStrategiesAndDevicesDecideAlike) {
 TEST(LossSpikes, AResumedRunDecidesAsAWholeOne) {
   for (const std::string action : {"SKIP", "NOTE"}) {
     const TemporaryDirectory whole, parts;
-    rethrow_first(run_on_ranks(tiny_run(whole, with_spikes(action)), whole, 1));
+    rethrow_first(run_on_ranks(tiny_run(whole, with_spikes(action, 16)), whole, 1));
     for (int stops = 0; stops < 3; ++stops) {
       int asked = 0;
       const StopRequest stop = [&] { return ++asked > 4; };
       const auto stopped =
-          run_on_ranks(tiny_run(parts, with_spikes(action)), parts, stops + 1, stop);
+          run_on_ranks(tiny_run(parts, with_spikes(action, 16)), parts, stops + 1, stop);
       EXPECT_TRUE(stopped[0] != nullptr);
     }
-    rethrow_first(run_on_ranks(tiny_run(parts, with_spikes(action)), parts, 2));
+    rethrow_first(run_on_ranks(tiny_run(parts, with_spikes(action, 16)), parts, 2));
     EXPECT_TRUE(left_by(parts / "run") == left_by(whole / "run")) << action;
   }
 }
