@@ -13,29 +13,11 @@
 #include "core/ops/factory/factory.h"
 #include "dist/group/failure.h"
 #include "dist/rendezvous/rank_list.h"
+#include "dist/rendezvous/text_difference.h"
 
 namespace lockstep::dist {
 
 namespace {
-
-struct Difference {
-  std::string first;
-  std::string second;
-};
-
-/// Returns the first pair of lines that differ.
-Difference first_difference(const std::string& first, const std::string& second) {
-  std::istringstream a(first);
-  std::istringstream b(second);
-  for (;;) {
-    Difference lines{"nothing more", "nothing more"};
-    const bool more_a = static_cast<bool>(std::getline(a, lines.first));
-    const bool more_b = static_cast<bool>(std::getline(b, lines.second));
-    if (!more_a) lines.first = "nothing more";
-    if (!more_b) lines.second = "nothing more";
-    if (lines.first != lines.second || (!more_a && !more_b)) return lines;
-  }
-}
 
 /// Returns the value of each name, in the order of the lines.
 std::vector<std::pair<std::string, std::string>> named_values(const std::string& text) {
@@ -111,7 +93,7 @@ void require_same(ProcessGroup& group, const char* op, const char* what, const s
   const std::vector<std::string> texts = all_gather_texts(group, text, options);
   for (size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] == texts[0]) continue;
-    const Difference lines = first_difference(texts[0], texts[rank]);
+    const LineDifference lines = first_difference(texts[0], texts[rank]);
     finish_together(group);
     throw CommonMismatchError(
         fmt::format("[{}] rank {} has another {} than rank 0: expected \"{}\", got \"{}\". Start "

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/base/error.h"
+#include "core/base/check.h"
 #include "core/base/parse_number.h"
 #include "dist/group/agreement.h"
 #include "dist/rendezvous/host_addresses.h"
@@ -42,18 +42,75 @@ std::string take_line(std::string& text) {
 Members::Members(Start start, const Communicator& communicator, ProcessGroup& group)
     : start_(std::move(start)),
       rank_(communicator.rank()),
-      local_(layout_of(communicator).hosts() == 1),
+      local_(start_.door.empty() ? layout_of(communicator).hosts() == 1 : is_local(start_.door)),
+      size_(communicator.size()),
       // Known to the ranks of this group alone.
       roll_(rank_, all_gather_texts(group, rank_ == 0 ? random_secret() : "").front(), local_) {
   const HostLayout layout = layout_of(communicator);
-  std::vector<std::string> places =
-      all_gather_texts(group, host_name() + "\n" + roll_.description());
-  std::vector<bool> near;
-  for (size_t rank = 0; rank < places.size(); ++rank) {
-    hosts_.push_back(take_line(places[rank]));
-    near.push_back(layout.host_of(static_cast<int>(rank)) == layout.host_of(rank_));
+  places_ = all_gather_texts(group, host_name() + "\n" + roll_.description());
+  for (int rank = 0; rank < size_; ++rank) {
+    near_.push_back(layout.host_of(rank) == layout.host_of(rank_));
   }
-  roll_.find_others_at(std::move(places), std::move(near));
+  find_all();
+}
+
+Members::Members(Start start)
+    : start_(std::move(start)),
+      rank_(0),
+      local_(is_local(start_.door)),
+      places_(1),
+      roll_(rank_, random_secret(), local_) {
+  places_[0] = host_name() + "\n" + roll_.description();
+  find_all();
+}
+
+Members::Members(Start start, int rank, OpenPort port, std::vector<std::string> invitation)
+    : start_(std::move(start)),
+      rank_(rank),
+      local_(is_local(start_.door)),
+      roll_(rank_, invitation.empty() ? "" : invitation[0], std::move(port)) {
+  LS_CHECK(invitation.size() >= 2, DistError, "[join] the invitation lacks the ranks' places.");
+  size_ = parse_number<int>(invitation[1]).value_or(0);
+  places_.assign(invitation.begin() + 2, invitation.end());
+  LS_CHECK(
+      size_ > 0 && size_ <= rank_ && rank_ < std::ssize(places_), DistError,
+      "[join] the invitation has places of {} ranks and processes: expected {} ranks, and this "
+      "process as number {}.",
+      places_.size(), size_, rank_);
+  find_all();
+}
+
+std::vector<std::string> Members::invitation() const {
+  std::vector<std::string> texts = {roll_.key(), fmt::format("{}", size_)};
+  texts.insert(texts.end(), places_.begin(), places_.begin() + size_);
+  return texts;
+}
+
+std::string Members::place_of(const OpenPort& port) {
+  return host_name() + "\n" + port.description();
+}
+
+bool Members::is_local(const std::string& door) {
+  return door.empty() || is_loopback(parse_endpoint(door).host);
+}
+
+void Members::expect(const std::vector<std::string>& places) {
+  places_.insert(places_.end(), places.begin(), places.end());
+  find_all();
+}
+
+/// Tells the roll where all are. What is not known of a process that is expected is whether it is
+/// on this host: it is reached by its address then, if its host has one.
+void Members::find_all() {
+  hosts_.clear();
+  near_.resize(places_.size());
+  std::vector<std::string> descriptions = places_;
+  std::vector<bool> near = near_;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    hosts_.push_back(take_line(descriptions[i]));
+    near[i] = near[i] || descriptions[i].find('\n') == std::string::npos;
+  }
+  roll_.find_others_at(std::move(descriptions), std::move(near));
 }
 
 Members::Outcome Members::meet(const Terms& terms) {

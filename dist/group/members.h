@@ -23,9 +23,26 @@ class Members {
     std::function<Communicator::Options(int rank)> options;
     std::string alike = {};
     std::chrono::milliseconds silence{10'000};
+    /// "host:port" where the ranks met at first, and others may join them; empty: nobody may.
+    std::string door = {};
   };
   /// Exchanges where each rank listens. Collective over `group`, of all the job's ranks.
   Members(Start start, const Communicator& communicator, ProcessGroup& group);
+  /// A rank that is alone, and may be joined.
+  explicit Members(Start start);
+  /// A process that the ranks have called, as number `rank` among them and those that are called
+  /// with it. `invitation` is theirs, with the places of the latter; `port` that of its own place.
+  Members(Start start, int rank, OpenPort port, std::vector<std::string> invitation);
+
+  /// What processes need to know to meet these ranks, to which the places of all processes that are
+  /// called must be added.
+  std::vector<std::string> invitation() const;
+  /// The place of a process that listens at `port`.
+  static std::string place_of(const OpenPort& port);
+  /// Whether processes that join `door` are on its host: then they listen on loopback alone.
+  static bool is_local(const std::string& door);
+  /// Processes that have been called are waited for as well when these ranks meet. On all ranks.
+  void expect(const std::vector<std::string>& places);
 
   struct Terms {
     std::string told;                   ///< what this rank tells the others of itself
@@ -45,24 +62,31 @@ class Members {
     std::optional<Met> met;
     std::string why;  ///< they do not go on; empty if they do
   };
-  /// After the group has failed: connects the ranks that are left. Collective over them; where one
-  /// of them is lost meanwhile, the others try again. Returns within a few of the `wait`s. Throws
-  /// nothing.
+  /// After the group has failed, or all have agreed to leave it: connects the ranks that are left.
+  /// Collective over them; where one of them is lost meanwhile, the others try again. Returns
+  /// within a few of the `wait`s. Throws nothing.
   Outcome meet(const Terms& terms);
   /// From now on the others need not wait for this rank.
   void leave() { roll_.leave(); }
 
-  /// The hosts of the ranks, by rank.
+  /// The hosts of the ranks, by rank, and of the processes that are expected.
   const std::vector<std::string>& hosts() const { return hosts_; }
+  /// Number of the ranks, without those that are expected.
+  int size() const { return size_; }
+  const Start& start() const { return start_; }
 
  private:
+  void find_all();
   Outcome try_to_meet(const Terms& terms);
   std::shared_ptr<StoreServer> serve(int size) const;
   Met connect(const RollCall::Outcome& outcome, std::shared_ptr<StoreServer> server) const;
 
   Start start_;
   int rank_;
-  bool local_;  ///< all ranks are on one host
+  bool local_;  ///< all ranks are on one host, and so are those that may join them
+  int size_ = 1;
+  std::vector<std::string> places_;  ///< host name and RollCall::description, by rank
+  std::vector<bool> near_;           ///< by rank: whether it is known to be on this host
   std::vector<std::string> hosts_;
   RollCall roll_;
 };

@@ -6,7 +6,6 @@
 #include <exception>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,18 +39,6 @@ struct Start {
   std::string told;  ///< what must be alike on all ranks
 };
 
-bool is_loopback(std::string_view host) {
-  return host == "localhost" || host.starts_with("127.") || host == "::1";
-}
-
-/// Where rank 0 listens: a name may belong to one of its addresses alone, while other hosts know
-/// it by another.
-Endpoint listening(const Endpoint& address) {
-  if (is_loopback(address.host)) return address;
-  const bool v6 = address.host.find(':') != std::string::npos;
-  return {v6 ? "::" : "0.0.0.0", address.port};
-}
-
 std::shared_ptr<StoreServer> serve(const Rendezvous& where, const Endpoint& address,
                                    milliseconds silence) {
   StoreServerOptions options;
@@ -60,6 +47,7 @@ std::shared_ptr<StoreServer> serve(const Rendezvous& where, const Endpoint& addr
   options.secret = where.secret;
   options.world_size = where.size;
   options.silence = silence;
+  options.frees_address = where.frees_address;
   return std::make_shared<StoreServer>(options);
 }
 
@@ -156,6 +144,11 @@ Connections connect(Rendezvous where, const Start& start, RankPlace* place,
 
 }  // namespace
 
+std::string told_at_start(const std::string& alike) {
+  return fmt::format("version: {}\nbuild: {}\nLOCKSTEP_SHM: {}\n{}", LOCKSTEP_VERSION,
+                     build_identity(), mpi_options().shared_memory ? 1 : 0, alike);
+}
+
 std::shared_ptr<Communicator> tcp_communicator(const Rendezvous& rendezvous,
                                                const Communicator::Options& options,
                                                const std::string& alike, milliseconds silence,
@@ -166,8 +159,7 @@ std::shared_ptr<Communicator> tcp_communicator(const Rendezvous& rendezvous,
   start.shared_memory = given.shared_memory;
   start.limit = options.start_limit.value_or(given.start_limit);
   start.silence = silence;
-  start.told = fmt::format("version: {}\nbuild: {}\nLOCKSTEP_SHM: {}\n{}", LOCKSTEP_VERSION,
-                           build_identity(), start.shared_memory ? 1 : 0, alike);
+  start.told = told_at_start(alike);
   Communicator::Options with_limit = options;
   with_limit.start_limit = start.limit + kErrorsFirst;
   // The thread may outlive this call, which then throws.

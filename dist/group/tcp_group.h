@@ -41,6 +41,9 @@ std::shared_ptr<Communicator> tcp_communicator(
     const std::string& alike = {}, std::chrono::milliseconds silence = std::chrono::seconds(10),
     RankPlace* place = nullptr, std::shared_ptr<StoreServer> server = nullptr);
 
+/// What those ranks compare: Lockstep's version and build, LOCKSTEP_SHM and `alike`.
+std::string told_at_start(const std::string& alike);
+
 /// Returns the group of those ranks.
 std::unique_ptr<ProcessGroup> tcp_group(const Rendezvous& rendezvous,
                                         const Communicator::Options& options = {},

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "dist/rendezvous/rank_environment.h"
+#include "dist/rendezvous/socket.h"
 
 namespace lockstep::dist {
 
@@ -19,6 +21,9 @@ struct Rendezvous {
   std::string secret;  ///< and those who do not know it
   /// Whether the host may get its name later than this rank starts.
   bool host_may_come = false;
+  /// Whether the address is free again once all ranks have come, for those that join them later
+  /// (dist/rendezvous/door.h).
+  bool frees_address = false;
 
   friend bool operator==(const Rendezvous&, const Rendezvous&) = default;
 };
@@ -28,5 +33,11 @@ struct Rendezvous {
 /// 15000 to 29999, so that jobs of one host do not meet, and 29500 for a job without an id. Throws
 /// ConfigError if ranks may be on several hosts and none says where rank 0 is.
 Rendezvous rendezvous_of(const RankEnvironment& environment, std::string secret);
+
+/// Whether a host, as it is named, can be reached from itself alone.
+bool is_loopback(std::string_view host);
+/// Where a process listens that others reach at `address`, of this host: a name may belong to one
+/// of its addresses alone, while other hosts know it by another.
+Endpoint listening(const Endpoint& address);
 
 }  // namespace lockstep::dist

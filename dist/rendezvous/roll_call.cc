@@ -269,7 +269,10 @@ class RollCall::Round {
 };
 
 RollCall::RollCall(int rank, std::string key, bool local)
-    : rank_(rank), key_(std::move(key)), port_(local) {}
+    : RollCall(rank, std::move(key), OpenPort(local)) {}
+
+RollCall::RollCall(int rank, std::string key, OpenPort port)
+    : rank_(rank), key_(std::move(key)), port_(std::move(port)) {}
 
 void RollCall::find_others_at(std::vector<std::string> descriptions, std::vector<bool> near) {
   LS_ASSERT(descriptions.size() == near.size());

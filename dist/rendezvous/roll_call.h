@@ -42,10 +42,14 @@ class RollCall {
   /// Listens, on loopback alone if `local`. `key` is a secret of the ranks, and one of this start
   /// of the job: others are shut out. Throws BackendError.
   RollCall(int rank, std::string key, bool local);
+  /// Listens at `port`, for a process that has told its place before it knew `rank` and `key`.
+  RollCall(int rank, std::string key, OpenPort port);
 
   /// What the other ranks need to find this one.
   std::string description() const { return port_.description(); }
-  /// Descriptions by rank, with this one's; `near`, by rank: whether it is on this host.
+  const std::string& key() const { return key_; }
+  /// Descriptions by rank, with this one's; `near`, by rank: whether it is on this host. May be
+  /// called again with more ranks.
   void find_others_at(std::vector<std::string> descriptions, std::vector<bool> near);
 
   /// Calls the roll; may be called again when what was decided has failed. `told` goes to all

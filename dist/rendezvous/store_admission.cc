@@ -1,6 +1,7 @@
 #include "dist/rendezvous/store_admission.h"
 
 #include "core/base/check.h"
+#include "dist/rendezvous/join_message.h"
 #include "dist/rendezvous/secret.h"
 
 namespace lockstep::dist {
@@ -25,6 +26,11 @@ std::string printable(std::string text) {
 }
 
 }  // namespace
+
+bool is_from_newcomer(const StoreMessage& hello) {
+  return hello.kind == StoreMessage::Kind::kHello && !hello.texts.empty() &&
+         hello.texts[0] == kJoinMagic;
+}
 
 std::optional<Refusal> check_admission(const StoreMessage& hello, const StoreServerOptions& options,
                                        const StoreTable& table) {

@@ -20,4 +20,7 @@ struct Refusal {
 std::optional<Refusal> check_admission(const StoreMessage& hello, const StoreServerOptions& options,
                                        const StoreTable& table);
 
+/// Whether it is of a process that wants to join a job that trains (dist/rendezvous/newcomer.h).
+bool is_from_newcomer(const StoreMessage& hello);
+
 }  // namespace lockstep::dist

@@ -165,7 +165,7 @@ void StoreServer::State::wait_for_events(Clock::time_point until) {
     if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) read(*polled[i]);
     if ((events & POLLOUT) != 0) polled[i]->connection.flush();
   }
-  if (entries[1].revents != 0) accept_all();
+  if (entries[1].revents != 0 && listener) accept_all();
 }
 
 void StoreServer::State::accept_all() {
@@ -262,6 +262,10 @@ void StoreServer::State::handle(StoreClient& client, StoreMessage message) {
 }
 
 void StoreServer::State::greet(StoreClient& client, const StoreMessage& hello) {
+  if (is_from_newcomer(hello)) {  // there is no Door yet, and it tries again
+    client.to_remove = true;
+    return;
+  }
   if (auto refusal = check_admission(hello, options, table)) {
     return refuse(client, std::move(*refusal));
   }
@@ -273,6 +277,8 @@ void StoreServer::State::greet(StoreClient& client, const StoreMessage& hello) {
     client.connection.send({Kind::kFailure, 0, {failure->rank}, {failure->text}});
   }
   clients.bind_rank(client, rank);
+  // Before any of them knows that all have come.
+  if (options.frees_address && !table.free_rank(rank)) listener.reset();
   table.came(rank, hello.texts[3], hello.numbers[3]);
 }
 

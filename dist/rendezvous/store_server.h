@@ -22,6 +22,8 @@ struct StoreServerOptions {
   int rank = 0;
   /// Time without an answer of a rank's host after which the rank is lost; at least 1 s.
   std::chrono::milliseconds silence{10'000};
+  /// Whether it listens no longer once all ranks have come (Rendezvous::frees_address).
+  bool frees_address = false;
 };
 
 /// The server of a job's store (dist/rendezvous/store.h): its ranks rendezvous here and are told if

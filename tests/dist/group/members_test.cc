@@ -8,7 +8,10 @@
 #include <csignal>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -39,6 +42,20 @@ class Member {
     use(tcp_communicator(start_.where));
   }
 
+  /// A rank that is alone, and may be joined.
+  Member() : start_(alone()), members_(std::make_unique<Members>(start_)) {}
+  /// A process that the ranks have called, with the invitation that they have sent.
+  Member(int number, OpenPort port, const std::vector<std::string>& invitation)
+      : start_(alone()),
+        members_(std::make_unique<Members>(start_, number, std::move(port), invitation)) {}
+
+  /// What processes at these places need, which are expected from now on.
+  std::vector<std::string> invite(const std::vector<std::string>& places) {
+    std::vector<std::string> texts = members_->invitation();
+    texts.insert(texts.end(), places.begin(), places.end());
+    members_->expect(places);
+    return texts;
+  }
   int rank() const { return group_ == nullptr ? 0 : group_->rank(); }
   /// The sum of a number of each rank.
   double sum(double own) const {
@@ -75,6 +92,11 @@ class Member {
   const std::vector<int>& present() const { return present_; }
 
  private:
+  static Members::Start alone() {
+    return {.where = {.job = "job-a", .secret = "open sesame"},
+            .options = [](int) { return Communicator::Options(); },
+            .door = "127.0.0.1:1"};
+  }
   void use(const std::shared_ptr<Communicator>& communicator) {
     group_ = communicator ? transport_group(communicator, "tcp") : nullptr;
     if (group_) members_ = std::make_unique<Members>(start_, *communicator, *group_);
@@ -84,6 +106,26 @@ class Member {
   std::unique_ptr<ProcessGroup> group_;
   std::unique_ptr<Members> members_;
   std::vector<int> present_;
+};
+
+/// How processes and ranks of a test find each other: on all of them, rank 0 having invited.
+class Invitation {
+ public:
+  Invitation(int rank, int ranks, const AllGatherText& all_gather, Member* member) {
+    std::vector<std::string> places = all_gather(rank < ranks ? "" : Members::place_of(port_));
+    places.erase(places.begin(), places.begin() + ranks);
+    std::vector<std::string> texts;
+    if (member != nullptr) texts = member->invite(places);
+    std::string all;
+    for (const std::string& text : texts) all += text + '\0';
+    std::istringstream told(all_gather(all).front());
+    for (std::string text; std::getline(told, text, '\0');) texts_.push_back(text);
+  }
+  Member join(int number) { return {number, std::move(port_), texts_}; }
+
+ private:
+  OpenPort port_{true};
+  std::vector<std::string> texts_;
 };
 
 class MembersOfAJob : public testing::Test {
@@ -162,6 +204,93 @@ TEST_F(MembersOfAJob, LeaveOutARankThatIsStoppedWhichIsAloneWhenItGoesOn) {
     return member.present() == std::vector<int>{0, 1};
   });
   EXPECT_THAT(statuses, ElementsAre(0, 0, 0, SIGKILL));
+}
+
+TEST_F(MembersOfAJob, AreJoinedByProcessesThatTheyCall) {
+  const auto statuses = run_as_processes(5, [&](int rank, const AllGatherText& all_gather) {
+    std::optional<Member> member;
+    // The start is one of three ranks.
+    if (rank < 3) {
+      member.emplace(rank, 3, all_gather);
+      if (member->sum(1) != 3) return false;
+    } else {
+      (void)all_gather("");
+    }
+    Invitation invitation(rank, 3, all_gather, member ? &*member : nullptr);
+    if (!member) member.emplace(invitation.join(rank));
+    return member->go_on().empty() && member->rank() == rank && member->sum(rank) == 10;
+  });
+  EXPECT_THAT(statuses, ElementsAre(0, 0, 0, 0, 0));
+}
+
+TEST_F(MembersOfAJob, AreJoinedWhenOneIsAlone) {
+  const auto statuses = run_as_processes(3, [&](int rank, const AllGatherText& all_gather) {
+    std::optional<Member> member;
+    if (rank == 0) member.emplace();
+    Invitation invitation(rank, 1, all_gather, member ? &*member : nullptr);
+    if (!member) member.emplace(invitation.join(rank));
+    if (!member->go_on().empty() || member->sum(rank) != 3) return false;
+    // They have all that is needed to go on without the one that was there first.
+    if (rank == 0) raise(SIGKILL);
+    return member->notices_loss() && member->go_on().empty() && member->sum(1) == 2;
+  });
+  EXPECT_THAT(statuses, ElementsAre(SIGKILL, 0, 0));
+}
+
+TEST_F(MembersOfAJob, GoOnWithoutAProcessThatIsLostAsItJoins) {
+  const auto statuses = run_as_processes(4, [&](int rank, const AllGatherText& all_gather) {
+    std::optional<Member> member;
+    if (rank < 2) {
+      member.emplace(rank, 2, all_gather);
+    } else {
+      (void)all_gather("");
+    }
+    Invitation invitation(rank, 2, all_gather, member ? &*member : nullptr);
+    if (rank == 2) raise(SIGKILL);
+    if (!member) member.emplace(invitation.join(rank));
+    return member->go_on().empty() && member->present() == std::vector<int>{0, 1, 3} &&
+           member->sum(1) == 3;
+  });
+  EXPECT_THAT(statuses, ElementsAre(0, 0, SIGKILL, 0));
+}
+
+TEST_F(MembersOfAJob, AreJoinedWhereTheOneThatDecidesIsKilled) {
+  const auto statuses = run_as_processes(3, [&](int rank, const AllGatherText& all_gather) {
+    std::optional<Member> member;
+    if (rank < 2) {
+      member.emplace(rank, 2, all_gather);
+    } else {
+      (void)all_gather("");
+    }
+    Invitation invitation(rank, 2, all_gather, member ? &*member : nullptr);
+    if (!member) member.emplace(invitation.join(rank));
+    const auto decide = [&] {
+      if (rank == 0) raise(SIGKILL);
+      return "";
+    };
+    return member->go_on(decide).empty() && member->present() == std::vector<int>{1, 2} &&
+           member->sum(1) == 2;
+  });
+  EXPECT_THAT(statuses, ElementsAre(SIGKILL, 0, 0));
+}
+
+TEST_F(MembersOfAJob, AreGoneForAProcessThatWasCalledBeforeALoss) {
+  const auto statuses = run_as_processes(3, [&](int rank, const AllGatherText& all_gather) {
+    std::optional<Member> member;
+    if (rank < 2) {
+      member.emplace(rank, 2, all_gather);
+      if (member->sum(1) != 2) return false;
+    } else {
+      (void)all_gather("");
+    }
+    // The leader has called the process, and is lost before the others have heard of it.
+    Invitation invitation(rank, 2, all_gather, rank == 0 ? &*member : nullptr);
+    if (rank == 0) raise(SIGKILL);
+    if (rank == 1) return member->notices_loss() && member->go_on().empty() && member->sum(5) == 5;
+    Member late = invitation.join(rank);
+    return late.go_on([] { return "nobody is there"; }) == "nobody is there";
+  });
+  EXPECT_THAT(statuses, ElementsAre(SIGKILL, 0, 0));
 }
 
 }  // namespace

@@ -1,0 +1,359 @@
+#include "dist/rendezvous/door.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <list>
+#include <optional>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/mutex.h"
+#include "core/base/service_thread.h"
+#include "dist/rendezvous/connection.h"
+#include "dist/rendezvous/rendezvous.h"
+#include "dist/rendezvous/secret.h"
+#include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/text_difference.h"
+
+namespace lockstep::dist {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Kind = StoreMessage::Kind;
+using std::chrono::seconds;
+
+/// For a connection to say what it has to say first, and to read why it is refused.
+constexpr seconds kTimeToSay(10);
+constexpr seconds kTimeToRead(1);
+/// A process that has not answered for so long is not called: the ranks would wait for it.
+constexpr seconds kFresh(3);
+/// An old connection makes way for a new one.
+constexpr size_t kMostGuests = 256;
+
+/// A connection.
+struct Guest {
+  enum class Standing { kStranger, kKnown, kBuilding, kReady, kLeaving, kGone };
+
+  Guest(Descriptor socket, std::string address)
+      : connection(std::move(socket), kLargestHello), from(std::move(address)) {}
+
+  Connection connection;
+  std::string from;  ///< "10.0.0.2:4711"
+  Standing standing = Standing::kStranger;
+  std::string place;
+  std::optional<Clock::time_point> give_up = Clock::now() + kTimeToSay;  ///< when it is closed
+  Clock::time_point answered;
+
+  bool can_be_called(Clock::time_point now) const {
+    return standing == Standing::kReady && now - answered < kFresh;
+  }
+};
+
+/// Why texts "what, text, what, text ..." from `begin` on are not those of `facts`, or "".
+std::string difference_of(const std::vector<JoinFact>& facts, const std::vector<std::string>& texts,
+                          size_t begin) {
+  for (size_t i = 0; i < facts.size(); ++i) {
+    const size_t at = begin + 2 * i;
+    if (at + 1 >= texts.size() || texts[at] != facts[i].what) {
+      return "it does not say the same of itself as the ranks of this job. All ranks must run the "
+             "same build";
+    }
+    if (texts[at + 1] == facts[i].text) continue;
+    const LineDifference lines = first_difference(facts[i].text, texts[at + 1]);
+    return fmt::format(
+        "it has another {} than the ranks of this job: expected \"{}\", got \"{}\". Start it as "
+        "they were started",
+        facts[i].what, lines.first, lines.second);
+  }
+  return "";
+}
+
+}  // namespace
+
+struct Door::State {
+  explicit State(DoorOptions given) : options(std::move(given)) {}
+
+  void run();
+  void listen() LS_REQUIRES(mutex);
+  void serve(Clock::time_point now) LS_REQUIRES(mutex);
+  void accept_all() LS_REQUIRES(mutex);
+  void read(Guest& guest) LS_REQUIRES(mutex);
+  void handle(Guest& guest, StoreMessage message) LS_REQUIRES(mutex);
+  void greet(Guest& guest, const StoreMessage& hello) LS_REQUIRES(mutex);
+  void refuse(Guest& guest, StoreStatus status, const std::string& why) LS_REQUIRES(mutex);
+  void look_at_all(Clock::time_point now) LS_REQUIRES(mutex);
+  void say_goodbye();
+
+  const DoorOptions options;
+  WakeUp wake;
+
+  mutable Mutex mutex;
+  Descriptor listener LS_GUARDED_BY(mutex);
+  std::list<Guest> guests LS_GUARDED_BY(mutex);
+  Clock::time_point next_look LS_GUARDED_BY(mutex) = Clock::now();
+  int ranks LS_GUARDED_BY(mutex) = 0;
+  int most LS_GUARDED_BY(mutex) = 0;
+  std::optional<JoinEnd> end LS_GUARDED_BY(mutex);
+
+  ServiceThread thread;  // last: uses all of the above
+};
+
+void Door::State::run() {
+  try {
+    for (;;) {
+      std::vector<pollfd> files = {{wake.fd(), POLLIN, 0}};
+      Clock::time_point until;
+      {
+        const MutexLock lock(mutex);
+        if (end) break;
+        until = next_look;
+        files.push_back({listener.get(), POLLIN, 0});  // -1 is ignored
+        for (const Guest& guest : guests) {
+          const bool unsent = guest.connection.unsent_bytes() > 0;
+          files.push_back({guest.connection.socket().get(),
+                           static_cast<short>(unsent ? POLLIN | POLLOUT : POLLIN), 0});
+        }
+      }
+      (void)::poll(files.data(), files.size(), poll_milliseconds(until, kJoinLook));
+      wake.clear();
+      const MutexLock lock(mutex);
+      serve(Clock::now());
+    }
+    say_goodbye();
+  } catch (const std::exception&) {
+    // Out of memory, most likely. Those that wait notice the end of their connections.
+  }
+  const MutexLock lock(mutex);
+  guests.clear();
+  listener.reset();
+}
+
+void Door::State::serve(Clock::time_point now) {
+  for (Guest& guest : guests) {
+    guest.connection.flush();
+    read(guest);
+  }
+  if (now >= next_look) {
+    next_look = now + kJoinLook;
+    listen();
+    look_at_all(now);
+  }
+  accept_all();
+  std::erase_if(guests, [&](const Guest& guest) {
+    return guest.standing == Guest::Standing::kGone || (guest.give_up && *guest.give_up < now);
+  });
+}
+
+/// The port may still be that of the job's store, or of a leader that was lost just now.
+void Door::State::listen() {
+  if (listener) return;
+  try {
+    Endpoint endpoint = listening(parse_endpoint(options.address));
+    listener = listen_at(endpoint);
+  } catch (const BackendError&) {
+    // It is in use, or no descriptor is left.
+  }
+}
+
+void Door::State::accept_all() {
+  if (!listener) return;
+  for (Accepted accepted = accept_at(listener); accepted.socket; accepted = accept_at(listener)) {
+    if (guests.size() >= kMostGuests) {
+      const auto oldest = std::ranges::find_if(
+          guests, [](const Guest& guest) { return guest.standing == Guest::Standing::kStranger; });
+      guests.erase(oldest == guests.end() ? guests.begin() : oldest);
+    }
+    keep_alive(accepted.socket, kJoinSilence);
+    guests.emplace_back(std::move(accepted.socket), std::move(accepted.from));
+  }
+}
+
+void Door::State::read(Guest& guest) {
+  using Standing = Guest::Standing;
+  std::string why;
+  const bool open = guest.connection.receive(why);
+  try {
+    while (guest.standing != Standing::kGone) {
+      std::optional<StoreMessage> message = guest.connection.next();
+      if (!message) break;
+      handle(guest, std::move(*message));
+    }
+  } catch (const DistError&) {
+    guest.standing = Standing::kGone;  // no message at all: another program
+  }
+  if (!open) guest.standing = Standing::kGone;
+}
+
+void Door::State::handle(Guest& guest, StoreMessage message) {
+  using Standing = Guest::Standing;
+  const auto is = [&](Standing standing, Kind kind) {
+    return guest.standing == standing && message.kind == kind;
+  };
+  if (guest.standing == Standing::kStranger) {
+    greet(guest, message);
+  } else if (is(Standing::kKnown, Kind::kSet)) {
+    const std::string why = difference_of(options.early, message.texts, 0);
+    if (!why.empty()) return refuse(guest, StoreStatus::kMismatchError, why);
+    guest.standing = Standing::kBuilding;
+    guest.give_up.reset();
+    guest.connection.send({Kind::kAnswer, 0, options.terms, {}});
+  } else if (is(Standing::kBuilding, Kind::kJoin) && !message.texts.empty()) {
+    const std::string why = difference_of(options.late, message.texts, 1);
+    if (!why.empty()) return refuse(guest, StoreStatus::kMismatchError, why);
+    guest.standing = Standing::kReady;
+    guest.place = std::move(message.texts[0]);
+    guest.answered = Clock::now();
+    guest.connection.send({Kind::kCheck, 0, {ranks, most}, {}});
+  } else if (is(Standing::kReady, Kind::kCheck)) {
+    guest.answered = Clock::now();
+  }
+}
+
+void Door::State::greet(Guest& guest, const StoreMessage& hello) {
+  using Standing = Guest::Standing;
+  if (hello.kind != Kind::kHello || hello.numbers.empty() || hello.texts.empty() ||
+      (hello.texts[0] != kJoinMagic && hello.texts[0] != kStoreMagic)) {
+    guest.standing = Standing::kGone;
+    return;
+  }
+  if (hello.texts[0] == kStoreMagic) {
+    return refuse(guest, StoreStatus::kDistError,
+                  "the job at this address trains already. A process joins it with --join");
+  }
+  if (hello.numbers[0] != kJoinProtocol || !has_form(hello, 2, 4)) {
+    return refuse(guest, StoreStatus::kMismatchError,
+                  "it does not join as the ranks of this job would. All ranks must run the same "
+                  "build");
+  }
+  if (hello.texts[1] != options.job) {
+    return refuse(guest, StoreStatus::kDistError,
+                  fmt::format("it is of another job, this is job \"{}\"", options.job));
+  }
+  if (!same_secret(hello.texts[2], options.secret)) {
+    return refuse(guest, StoreStatus::kDistError,
+                  fmt::format("it does not know the secret of job \"{}\"", options.job));
+  }
+  guest.standing = Standing::kKnown;
+  guest.give_up = Clock::now() + kTimeToSay;
+  guest.connection.set_largest_message(kLargestStoreMessage);
+  guest.connection.send({Kind::kWelcome, 0, {}, {}});
+}
+
+void Door::State::refuse(Guest& guest, StoreStatus status, const std::string& why) {
+  guest.connection.send(
+      {Kind::kRefusal,
+       0,
+       {static_cast<int64_t>(status)},
+       {fmt::format("the connection from {} was refused: {}.", guest.from, why)}});
+  guest.connection.end_sending();
+  // Closed after it has read that.
+  guest.standing = Guest::Standing::kLeaving;
+  guest.give_up = Clock::now() + kTimeToRead;
+}
+
+void Door::State::look_at_all(Clock::time_point now) {
+  for (Guest& guest : guests) {
+    if (guest.standing != Guest::Standing::kReady) continue;
+    if (guest.connection.silent_for(now) >= kJoinSilence) {
+      guest.standing = Guest::Standing::kGone;
+    } else if (guest.connection.unsent_bytes() == 0) {
+      guest.connection.send({Kind::kCheck, 0, {ranks, most}, {}});
+    }
+  }
+}
+
+/// Tells how the job has ended, and waits until all have read it: closing a socket earlier could
+/// discard the message.
+void Door::State::say_goodbye() {
+  const MutexLock lock(mutex);
+  listener.reset();
+  for (Guest& guest : guests) {
+    guest.connection.send({Kind::kClosing, 0, {static_cast<int64_t>(*end)}, {}});
+    guest.connection.end_sending();
+  }
+  const auto until = Clock::now() + kTimeToRead;
+  for (Guest& guest : guests) {
+    std::string why;
+    while (wait_for(guest.connection.socket(), guest.connection.unsent_bytes() > 0, until)) {
+      guest.connection.flush();
+      if (!guest.connection.receive(why)) break;
+      try {
+        while (guest.connection.next()) {
+        }
+      } catch (const DistError&) {
+        break;
+      }
+    }
+  }
+}
+
+Door::Door(DoorOptions options) : state_(std::make_unique<State>(std::move(options))) {
+  state_->thread.start("ls-door", [state = state_.get()] { state->run(); });
+}
+
+Door::~Door() {
+  if (state_->thread.left_behind()) {
+    (void)state_.release();
+    return;
+  }
+  close(JoinEnd::kFailed);
+  state_->thread.join();
+}
+
+void Door::tell(int ranks, int most) {
+  const MutexLock lock(state_->mutex);
+  state_->ranks = ranks;
+  state_->most = most;
+}
+
+int Door::ready() const {
+  const MutexLock lock(state_->mutex);
+  const auto now = Clock::now();
+  return static_cast<int>(std::ranges::count_if(
+      state_->guests, [&](const Guest& guest) { return guest.can_be_called(now); }));
+}
+
+std::vector<std::string> Door::call(int count, int first, const std::vector<std::string>& texts) {
+  const MutexLock lock(state_->mutex);
+  const auto now = Clock::now();
+  std::vector<Guest*> called;
+  for (Guest& guest : state_->guests) {
+    if (static_cast<int>(called.size()) < count && guest.can_be_called(now)) {
+      called.push_back(&guest);
+    }
+  }
+  std::vector<std::string> places;
+  for (const Guest* guest : called) places.push_back(guest->place);
+  StoreMessage message{Kind::kPost, 0, {0}, texts};
+  message.texts.insert(message.texts.end(), places.begin(), places.end());
+  for (size_t i = 0; i < called.size(); ++i) {
+    message.numbers[0] = first + static_cast<int64_t>(i);
+    called[i]->connection.send(message);
+    called[i]->connection.end_sending();
+    called[i]->standing = Guest::Standing::kLeaving;
+    called[i]->give_up = now + kTimeToSay;
+  }
+  if (!called.empty()) state_->wake.wake();
+  return places;
+}
+
+void Door::close(JoinEnd end) {
+  {
+    const MutexLock lock(state_->mutex);
+    if (state_->end) return;
+    state_->end = end;
+  }
+  state_->wake.wake();
+}
+
+bool Door::is_open() const {
+  const MutexLock lock(state_->mutex);
+  return static_cast<bool>(state_->listener);
+}
+
+}  // namespace lockstep::dist

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dist/rendezvous/join_message.h"
+
+namespace lockstep::dist {
+
+struct DoorOptions {
+  /// "host:port" at which the ranks of the job met at first. The door listens at that port of this
+  /// host, on loopback alone if the host is.
+  std::string address;
+  std::string job;     ///< processes of other jobs are refused
+  std::string secret;  ///< and those who do not know it
+  /// Compared with those of a process before it builds its model, and afterwards: one that differs
+  /// is refused.
+  std::vector<JoinFact> early;
+  std::vector<JoinFact> late;
+  std::vector<int64_t> terms;  ///< for processes whose early facts are alike
+};
+
+/// Where processes knock that want to join a job that trains. Its leader has one.
+///
+/// A process is admitted by the checks of a job's start, and then waits here until it is called:
+/// between two steps, when there is room for it. The door has a thread of its own, so that a
+/// refusal does not wait for the end of a step, and a process that waits knows that the leader
+/// lives. While another program listens at the port, the door tries again. Thread-safe.
+class Door {
+ public:
+  explicit Door(DoorOptions options);
+  /// Tells those that wait how the job has ended: kFailed, unless `close` was called.
+  ~Door();
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+
+  /// Tells those that wait how many ranks there are, and may be.
+  void tell(int ranks, int most);
+  /// Number of processes that can be called: they are ready, and have answered in the last seconds.
+  int ready() const;
+  /// Calls up to `count` of those, in the order in which they came: their numbers are `first` and
+  /// those that follow, and each gets `texts` and then the places of all that are called. Returns
+  /// the places.
+  std::vector<std::string> call(int count, int first, const std::vector<std::string>& texts);
+  /// Nobody can join from now on.
+  void close(JoinEnd end);
+  /// Whether it listens now.
+  bool is_open() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lockstep::dist

@@ -1,0 +1,232 @@
+#include "dist/rendezvous/door.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dist/rendezvous/newcomer.h"
+#include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store.h"
+#include "dist/rendezvous/store_server.h"
+#include "tests/core/expect_error.h"
+
+namespace lockstep::dist {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Polls until `condition` is true; false after 20 s.
+template <class Condition>
+bool comes_true_soon(Condition condition) {
+  const auto until = std::chrono::steady_clock::now() + 20s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+/// The door of a job of two ranks, and processes that knock there.
+class DoorOfAJob : public testing::Test {
+ protected:
+  DoorOfAJob() {
+    Endpoint endpoint{"127.0.0.1", 0};
+    (void)listen_at(endpoint);
+    address_ = to_string(endpoint);
+  }
+
+  void open() {
+    door_ = std::make_unique<Door>(DoorOptions{.address = address_,
+                                               .job = "job-a",
+                                               .secret = "open sesame",
+                                               .early = {{"config", "seed: 1\nname: a\n"}},
+                                               .late = {{"hash of its data", "77"}},
+                                               .terms = {4, 3}});
+    door_->tell(2, 3);
+  }
+  NewcomerOptions options() const {
+    return {.address = address_,
+            .job = "job-a",
+            .secret = "open sesame",
+            .facts = {{"config", "seed: 1\nname: a\n"}},
+            .limit = 20s};
+  }
+  /// What a process hears that waits at `place`.
+  std::future<Newcomer::Outcome> come(const std::string& place, const std::string& data = "77") {
+    return std::async(std::launch::async, [this, place, data] {
+      Newcomer newcomer(options());
+      return newcomer.wait(place, {{"hash of its data", data}}, [](int64_t, int64_t) {});
+    });
+  }
+  bool are_ready(int count) const {
+    return comes_true_soon([&] { return door_->ready() == count; });
+  }
+
+  std::string address_;
+  std::unique_ptr<Door> door_;
+};
+
+TEST_F(DoorOfAJob, CallsThoseThatWaitInTheOrderInWhichTheyCame) {
+  open();
+  auto first = come("place 1");
+  ASSERT_TRUE(are_ready(1));
+  auto second = come("place 2");
+  auto third = come("place 2");
+  ASSERT_TRUE(are_ready(3));
+  EXPECT_THAT(door_->call(2, 5, {"key", "place 0"}), ElementsAre("place 1", "place 2"));
+  EXPECT_EQ(door_->ready(), 1);
+  const Newcomer::Outcome called = first.get();
+  ASSERT_TRUE(called.call);
+  EXPECT_EQ(called.call->number, 5);
+  EXPECT_THAT(called.call->texts, ElementsAre("key", "place 0", "place 1", "place 2"));
+  EXPECT_THAT(door_->call(7, 6, {}), ElementsAre("place 2"));
+  for (auto* each : {&second, &third}) EXPECT_EQ(each->get().call->number, 6);
+  EXPECT_TRUE(door_->call(1, 7, {}).empty());
+}
+
+TEST_F(DoorOfAJob, TellsItsTermsAndHowManyRanksThereAre) {
+  open();
+  std::promise<void> heard;
+  auto waiting = std::async(std::launch::async, [&] {
+    Newcomer newcomer(options());
+    EXPECT_THAT(newcomer.terms(), ElementsAre(4, 3));
+    std::vector<int64_t> told;
+    (void)newcomer.wait("", {{"hash of its data", "77"}}, [&](int64_t ranks, int64_t most) {
+      EXPECT_EQ(most, 3);
+      told.push_back(ranks);
+      if (ranks == 3) heard.set_value();
+    });
+    return told;
+  });
+  ASSERT_TRUE(are_ready(1));
+  door_->tell(3, 3);
+  heard.get_future().wait();
+  door_.reset();
+  EXPECT_THAT(waiting.get(), ElementsAre(2, 3));
+}
+
+TEST_F(DoorOfAJob, RefusesThoseThatAreNotOfTheJob) {
+  open();
+  const auto refusal = [](const NewcomerOptions& other) {
+    try {
+      const Newcomer newcomer(other);
+    } catch (const MismatchError& error) {
+      return std::string("mismatch: ") + error.what();
+    } catch (const DistError& error) {
+      return std::string(error.what());
+    }
+    return std::string("admitted");
+  };
+  EXPECT_EQ(refusal(options()), "admitted");
+  NewcomerOptions other = options();
+  other.secret = "open barley";
+  EXPECT_THAT(refusal(other), HasSubstr("it does not know the secret of job \"job-a\""));
+  other = options();
+  other.job = "job-b";
+  EXPECT_THAT(refusal(other), HasSubstr("it is of another job, this is job \"job-a\""));
+  other = options();
+  other.facts[0].text = "seed: 2\nname: a\n";
+  EXPECT_THAT(refusal(other), HasSubstr("mismatch: "));
+  EXPECT_THAT(refusal(other), HasSubstr("has another config than the ranks of this job: expected "
+                                        "\"seed: 1\", got \"seed: 2\""));
+  other.facts.clear();
+  EXPECT_THAT(refusal(other), HasSubstr("All ranks must run the same build"));
+}
+
+TEST_F(DoorOfAJob, RefusesThoseThatBuiltSomethingElse) {
+  open();
+  auto other = come("", "78");
+  expect_error<MismatchError>(
+      [&] { (void)other.get(); },
+      "has another hash of its data than the ranks of this job: expected \"77\"");
+  EXPECT_EQ(door_->ready(), 0);
+}
+
+TEST_F(DoorOfAJob, TellsARankThatComesTooLateHowToJoin) {
+  open();
+  const StoreOptions rank{
+      .address = address_, .job = "job-a", .secret = "open sesame", .rank = 1, .world_size = 2};
+  expect_error<DistError>([&] { const Store store(rank); },
+                          "the job at this address trains already. A process joins it with --join");
+}
+
+TEST_F(DoorOfAJob, IsNotHeldUpByStrangers) {
+  open();
+  ASSERT_TRUE(comes_true_soon([&] { return door_->is_open(); }));
+  std::vector<Descriptor> strangers;
+  for (int i = 0; i < 300; ++i) {
+    strangers.push_back(
+        connect_to(parse_endpoint(address_), std::chrono::steady_clock::now() + 5s).socket);
+    const std::string text = i % 2 == 0 ? "GET / HTTP/1.1\r\n\r\n" : "";
+    if (!text.empty()) (void)::send(strangers.back().get(), text.data(), text.size(), MSG_NOSIGNAL);
+  }
+  auto waiting = come("place 1");
+  ASSERT_TRUE(are_ready(1));
+  EXPECT_THAT(door_->call(5, 2, {}), ElementsAre("place 1"));
+  EXPECT_TRUE(waiting.get().call);
+}
+
+TEST_F(DoorOfAJob, DoesNotCallAProcessThatHasEnded) {
+  open();
+  {
+    Newcomer gone(options());
+    // Ends as it hears for the first time that it has to wait.
+    struct Ended {};
+    EXPECT_THROW(
+        (void)gone.wait("", {{"hash of its data", "77"}}, [](int64_t, int64_t) { throw Ended(); }),
+        Ended);
+  }
+  EXPECT_TRUE(are_ready(0));
+  auto waiting = come("place 1");
+  ASSERT_TRUE(are_ready(1));
+  EXPECT_THAT(door_->call(2, 2, {}), ElementsAre("place 1"));
+  (void)waiting.get();
+}
+
+TEST_F(DoorOfAJob, TellsHowTheJobEnds) {
+  for (const JoinEnd end : {JoinEnd::kFinished, JoinEnd::kStopped, JoinEnd::kFailed}) {
+    open();
+    auto waiting = come("");
+    ASSERT_TRUE(are_ready(1));
+    if (end != JoinEnd::kFailed) door_->close(end);
+    door_.reset();
+    const Newcomer::Outcome outcome = waiting.get();
+    EXPECT_FALSE(outcome.call);
+    EXPECT_EQ(outcome.end, end);
+  }
+}
+
+TEST_F(DoorOfAJob, IsLookedForWhileTheStoreOfTheStartIsThere) {
+  auto server = std::make_unique<StoreServer>(StoreServerOptions{.address = address_,
+                                                                 .job = "job-a",
+                                                                 .secret = "open sesame",
+                                                                 .world_size = 1,
+                                                                 .frees_address = true});
+  auto waiting = come("place 1");
+  open();
+  Store store({.address = address_, .job = "job-a", .secret = "open sesame", .world_size = 1});
+  ASSERT_TRUE(are_ready(1)) << "the store has left the address once all ranks had come";
+  EXPECT_THAT(server->refusals(), ElementsAre());
+  (void)door_->call(1, 1, {});
+  EXPECT_TRUE(waiting.get().call);
+}
+
+TEST_F(DoorOfAJob, IsMissedOnceTheLimitHasPassed) {
+  NewcomerOptions soon = options();
+  soon.limit = 10ms;
+  expect_error<TimeoutError>([&] { const Newcomer newcomer(soon); },
+                             "no job that can be joined at " + address_);
+}
+
+}  // namespace
+}  // namespace lockstep::dist
