@@ -361,6 +361,12 @@ void check_elastic(const RunConfig& config, const Origins& origins) {
   conflict(
       config.device() != "cpu", fmt::format("device: \"{}\"", config.device()),
       "what a step has changed there is not known when a rank is lost, so that it needs \"cpu\"");
+  const Elastic& elastic = parallel.elastic();
+  if (elastic.max_ranks() > 0 && elastic.max_ranks() < elastic.min_ranks()) {
+    fail(origins, path + ".max_ranks",
+         fmt::format("{}.max_ranks is {}: expected at least min_ranks, which is {}, or 0.", path,
+                     elastic.max_ranks(), elastic.min_ranks()));
+  }
 }
 
 void check_local_sgd(const RunConfig& config, const Origins& origins) {

@@ -84,6 +84,15 @@ struct Start {
   std::chrono::milliseconds silence;
 };
 
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+Start what_to_start(double silence_seconds) {
+  return {.alike = config::values_alike_on_ranks(config::process_variables()),
+          .silence = milliseconds_of(silence_seconds)};
+}
+
 /// Options of a rank that prints its number before what it says.
 dist::Communicator::Options options_of(const std::string& rank) {
   return {.flight_folder = {}, .on_delay = [rank](const std::string& line) {
@@ -107,20 +116,31 @@ void join_by_mpi(Ranks& ranks, const Start& start) {
       dist::to_string(told), ranks.group->rank(), ranks.group->size());
 }
 
-void join_by_tcp(Ranks& ranks, const Start& start) {
-  dist::RankEnvironment& told = ranks.environment;
+dist::Members::Start members_start(dist::Rendezvous where, const Start& start) {
+  std::string door = where.address;
+  return {.where = std::move(where),
+          .options = [](int rank) { return options_of(fmt::format("{}", rank)); },
+          .alike = start.alike,
+          .silence = start.silence,
+          .door = std::move(door)};
+}
+
+dist::Rendezvous where_to_meet(const dist::RankEnvironment& environment) {
   const char* const secret = std::getenv("LOCKSTEP_JOB_SECRET");
-  dist::Rendezvous where = dist::rendezvous_of(told, secret == nullptr ? "" : secret);
+  return dist::rendezvous_of(environment, secret == nullptr ? "" : secret);
+}
+
+void join_by_tcp(Ranks& ranks, const Start& start, bool elastic) {
+  dist::RankEnvironment& told = ranks.environment;
+  dist::Rendezvous where = where_to_meet(told);
+  where.frees_address = elastic;
   dist::RankPlace place;
   ranks.communicator =
       dist::tcp_communicator(where, options_of(told.numbered ? fmt::format("{}", told.rank) : "?"),
                              start.alike, start.silence, &place);
   ranks.group = dist::transport_group(ranks.communicator, "tcp");
   told.rank = ranks.group->rank();
-  ranks.start = {.where = std::move(where),
-                 .options = [](int rank) { return options_of(fmt::format("{}", rank)); },
-                 .alike = start.alike,
-                 .silence = start.silence};
+  ranks.start = members_start(std::move(where), start);
   const int told_here = told.local_size.value_or(place.local_size);
   LS_CHECK(told_here >= place.local_size, ConfigError,
            "[launch] {} was told of {} ranks on its host ({}), but {} of the job are here: "
@@ -140,21 +160,29 @@ dist::RankEnvironment this_rank(const dist::GivenRank& given) {
   return dist::rank_environment([](const char* name) { return std::getenv(name); }, given);
 }
 
-Ranks join_ranks(const dist::RankEnvironment& environment, double silence_seconds) {
+Ranks join_ranks(const dist::RankEnvironment& environment, double silence_seconds, bool elastic) {
   Ranks ranks;
   ranks.environment = environment;
-  if (environment.size == 1) return ranks;
-  const Start start = {
-      .alike = config::values_alike_on_ranks(config::process_variables()),
-      .silence = std::chrono::ceil<std::chrono::milliseconds>(
-          std::chrono::duration<double>(silence_seconds)),
-  };
-  (uses_mpi(environment) ? join_by_mpi : join_by_tcp)(ranks, start);
+  const bool has_address = !environment.master_address.empty();
+  if (environment.size == 1) {
+    if (elastic && has_address) ranks.start = start_of(environment, silence_seconds);
+    return ranks;
+  }
+  if (uses_mpi(environment)) {
+    join_by_mpi(ranks, what_to_start(silence_seconds));
+  } else {
+    join_by_tcp(ranks, what_to_start(silence_seconds), elastic);
+  }
   return ranks;
 }
 
+dist::Members::Start start_of(const dist::RankEnvironment& environment, double silence_seconds) {
+  return members_start(where_to_meet(environment), what_to_start(silence_seconds));
+}
+
 std::unique_ptr<dist::Members> members_of(const Ranks& ranks) {
-  if (ranks.group == nullptr || !ranks.start) return nullptr;
+  if (!ranks.start) return nullptr;
+  if (ranks.group == nullptr) return std::make_unique<dist::Members>(*ranks.start);
   return std::make_unique<dist::Members>(*ranks.start, *ranks.communicator, *ranks.group);
 }
 
@@ -165,10 +193,10 @@ Ranks met_again(dist::Members::Met met, const dist::RankEnvironment& before) {
   ranks.environment.size = static_cast<int>(met.present.size());
   ranks.environment.local_rank = met.place.local_rank;
   ranks.environment.local_size = met.place.local_size;
+  ranks.start = std::move(met.start);
   if (met.communicator == nullptr) return ranks;
   ranks.group = dist::transport_group(met.communicator, "tcp");
   ranks.communicator = std::move(met.communicator);
-  ranks.start = std::move(met.start);
   return ranks;
 }
 
@@ -204,10 +232,12 @@ void assign_devices(Ranks& ranks, const config::RunConfig& config) {
 
 void set_time_limit(const Ranks& ranks, double seconds) {
   if (ranks.group == nullptr) return;
-  const auto limit =
-      std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
-  ranks.group->set_timeout(limit);
-  ranks.communicator->set_end_limit(limit);
+  ranks.group->set_timeout(milliseconds_of(seconds));
+  ranks.communicator->set_end_limit(milliseconds_of(seconds));
+}
+
+void limit_end(const Ranks& ranks, double seconds) {
+  if (ranks.communicator != nullptr) ranks.communicator->set_end_limit(milliseconds_of(seconds));
 }
 
 void set_rank_threads(const Ranks& ranks, int wanted_threads) {

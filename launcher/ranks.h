@@ -41,11 +41,16 @@ bool uses_mpi(const dist::RankEnvironment& environment);
 /// silent for `silence_seconds` is lost. Throws ConfigError for variables that contradict MPI, lack
 /// the address or tell of fewer ranks on this host than there are, MismatchError for program
 /// variables that differ between the ranks, and the errors of dist::mpi_group and dist::tcp_group.
-Ranks join_ranks(const dist::RankEnvironment& environment, double silence_seconds = 10);
+/// With `elastic`, processes may join the ranks later where these have first met.
+Ranks join_ranks(const dist::RankEnvironment& environment, double silence_seconds = 10,
+                 bool elastic = false);
 inline Ranks join_ranks() { return join_ranks(this_rank()); }
 
-/// Lets the ranks find each other again after some are lost. Collective. Null for a single rank,
-/// and where MPI connects them.
+/// How a process finds the ranks of a job that TCP connects, to join them.
+dist::Members::Start start_of(const dist::RankEnvironment& environment, double silence_seconds);
+
+/// Lets the ranks find each other again after some are lost, or when others join. Collective. Null
+/// for a single rank that has no address, and where MPI connects them.
 std::unique_ptr<dist::Members> members_of(const Ranks& ranks);
 /// The ranks that have met again; `before`: as this one was before.
 Ranks met_again(dist::Members::Met met, const dist::RankEnvironment& before);
@@ -64,6 +69,9 @@ void assign_devices(Ranks& ranks, const config::RunConfig& config);
 /// Sets the timeout of operations between the ranks, and of their common end: the config's
 /// parallel.timeout_seconds.
 void set_time_limit(const Ranks& ranks, double seconds);
+
+/// Limits how long this rank waits for the others when it ends this group.
+void limit_end(const Ranks& ranks, double seconds);
 
 /// Sets the number of threads that a rank computes with: the config's, or the rank's share of the
 /// cores that the process may use. Reports it on standard error if several ranks share the cores.

@@ -23,6 +23,7 @@
 #include "core/memory/caching_allocator.h"
 #include "dist/group/failure.h"
 #include "dist/rendezvous/socket.h"
+#include "dist/transport/mpi_transport.h"
 #include "launcher/command_line.h"
 #include "launcher/config_options.h"
 #include "launcher/exit_code.h"
@@ -39,6 +40,7 @@
 #include "train/report/allocation_recorder.h"
 #include "train/report/environment.h"
 #include "train/report/fresh_directory.h"
+#include "train/run/joining.h"
 #include "train/run/plan.h"
 #include "train/run/replicas.h"
 #include "train/run/training_run.h"
@@ -68,6 +70,7 @@ struct TrainOptions {
   std::string rendezvous;
   int ranks = 0;
   int rank = -1;
+  bool join = false;
   std::vector<std::string> command_line;
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
 };
@@ -121,16 +124,6 @@ train::RunDirectory open_directory(const TrainOptions& options, const config::Ru
   using Existing = train::RunDirectory::Existing;
   return train::RunDirectory::create_at(options.run_directory,
                                         options.fresh ? Existing::kRefuse : Existing::kContinue);
-}
-
-/// Returns all set fields, a line each, so that a difference between ranks is reported with its
-/// path.
-std::string lines_of(const config::RunConfig& config) {
-  std::string text;
-  for (const config::Difference& field : config::differences(config, {})) {
-    text += fmt::format("{}: {}\n", field.path, field.a);
-  }
-  return text;
 }
 
 /// Throws OutOfMemoryError if the run's memory, which nothing of it has taken yet, is not there.
@@ -270,6 +263,12 @@ void require_tcp_if_elastic(const config::RunConfig& config, const dist::RankEnv
            "leave parallel.elastic out.");
 }
 
+void require_no_more(const config::Elastic& changes, const dist::RankEnvironment& rank) {
+  LS_CHECK(changes.max_ranks() == 0 || rank.size <= changes.max_ranks(), ConfigError,
+           "[train] parallel.elastic.max_ranks is {}: expected no more ranks at the start, got {}.",
+           changes.max_ranks(), rank.size);
+}
+
 /// Lets the other ranks end as this one does where a signal ends it, and not because they lost it.
 class CommonEnd {
  public:
@@ -328,6 +327,31 @@ dist::GivenRank given_rank(const TrainOptions& options) {
   return given;
 }
 
+/// Waits until this process is one of the ranks of a run that trains; returns the exit status if
+/// that ends before.
+std::optional<int> join(const config::RunConfig& config, const dist::RankEnvironment& told,
+                        train::ElasticRun& elastic) {
+  LS_CHECK(config.parallel().has_elastic(), ConfigError,
+           "[train] --join: expected the config of a run that others may join, with "
+           "parallel.elastic.");
+  if (config.threads() > 0) set_num_threads(config.threads());
+  const dist::Members::Start start = start_of(told, config.parallel().silence_seconds());
+  const auto tell = [](const std::string& line) { write_log(stderr, fmt::format("{}\n", line)); };
+  const std::optional<dist::JoinEnd> end =
+      train::join_run(config, start, dist::mpi_options().start_limit, tell, elastic);
+  if (!end) {
+    tell(fmt::format("{}{} as rank {} of {}", train::kJoined, start.door, elastic.met->rank,
+                     elastic.met->present.size()));
+    return std::nullopt;
+  }
+  LS_CHECK(*end != dist::JoinEnd::kFailed, PeerLostError,
+           "[join] the run at {} has failed before this process joined it.", start.door);
+  const bool is_stopped = *end == dist::JoinEnd::kStopped;
+  tell(fmt::format("the run at {} has {} before this process joined it", start.door,
+                   is_stopped ? "been stopped" : "finished"));
+  return is_stopped ? kStopped : kSuccess;
+}
+
 /// Runs the verb; returns the exit status. A stop is no exception: one would make the group's
 /// destructor abort the other ranks, which end as well.
 int run_train(TrainOptions options) {
@@ -350,16 +374,28 @@ int run_train(TrainOptions options) {
   if (!options.inject_faults) require_no_fault(config);
   if (!options.try_anyway) require_room(config, told);
   require_tcp_if_elastic(config, told);
-  Ranks ranks = join_ranks(told, config.parallel().silence_seconds());
+  const config::Elastic& changes = config.parallel().elastic();
+  train::ElasticRun elastic;
+  Ranks ranks;
+  if (options.join) {
+    if (const std::optional<int> ended = join(config, told, elastic)) return *ended;
+    ranks.environment = told;
+    ranks = met_again(*std::exchange(elastic.met, {}), told);
+  } else {
+    require_no_more(changes, told);
+    elastic.most = static_cast<int>(changes.max_ranks() > 0 ? changes.max_ranks() : told.size);
+    ranks = join_ranks(told, config.parallel().silence_seconds(), config.parallel().has_elastic());
+  }
   CommonEnd common_end;
   common_end.use(signals, ranks);
-  train::ElasticRun elastic;
   int status = kSuccess;
   try {
+    if (options.join) set_rank_threads(ranks, config.threads());
     tell_errors(ranks, [&] {
+      if (options.join) return;
       assign_devices(ranks, config);
       set_rank_threads(ranks, config.threads());
-      train::Replicas(ranks.group.get()).require_same("config", lines_of(config));
+      train::Replicas(ranks.group.get()).require_same("config", train::lines_of(config));
     });
     const auto take_part = [&] {
       common_end.use(signals, ranks);
@@ -370,7 +406,11 @@ int run_train(TrainOptions options) {
     };
     do {
       try {
-        if (elastic.met) ranks = met_again(*std::exchange(elastic.met, {}), ranks.environment);
+        if (elastic.met) {
+          // The others have left their group as well, unless they have been lost since.
+          limit_end(ranks, changes.wait_seconds());
+          ranks = met_again(*std::exchange(elastic.met, {}), ranks.environment);
+        }
         tell_errors(ranks, take_part);
       } catch (const DistError& error) {
         if (!train::meet_again(elastic, config, error)) throw;
@@ -429,6 +469,9 @@ void add_train(const Verb& app, std::vector<std::string> command_line) {
       });
   const Option ranks =
       verb.option("--ranks", options->ranks, "Number of ranks that meet").positive();
+  verb.flag("--join", options->join,
+            "Join the run that trains at --rendezvous (parallel.elastic) at the end of a step, or "
+            "wait there until a rank is lost");
   verb.option("--rank", options->rank,
               "Which of them this is (default: what variables say, or the next that is free)")
       .not_negative()

@@ -37,8 +37,8 @@ std::vector<int64_t> steps_of(const Present& present) {
   return steps;
 }
 
-std::string obstacle_of_number(const Survivor& survivor, int before, int left) {
-  const config::RunConfig& config = survivor.config;
+std::string obstacle_of_number(const config::RunConfig& config, int64_t micro_batch_size,
+                               int before, int left) {
   const int64_t fewest = config.parallel().elastic().min_ranks();
   if (left < fewest) {
     return fmt::format("{} of {} ranks are left, and parallel.elastic.min_ranks is {}", left,
@@ -48,9 +48,9 @@ std::string obstacle_of_number(const Survivor& survivor, int before, int left) {
     return "one rank is left, and audit.every_steps needs another one";
   }
   config::TrainConfig train = config.train();
-  train.set_micro_batch_size(survivor.micro_batch_size);
+  train.set_micro_batch_size(micro_batch_size);
   try {
-    if (share_of_step(train, 0, left).micro_batch_size == survivor.micro_batch_size) return "";
+    if (share_of_step(train, 0, left).micro_batch_size == micro_batch_size) return "";
   } catch (const ConfigError&) {
     // They cannot share a step at all.
   }
@@ -60,48 +60,80 @@ std::string obstacle_of_number(const Survivor& survivor, int before, int left) {
 
 std::string obstacle(const Survivor& survivor, int before, const Present& present) {
   const auto left = static_cast<int>(present.size());
-  std::string why = obstacle_of_number(survivor, before, left);
+  std::string why = obstacle_of_number(survivor.config, survivor.micro_batch_size, before, left);
   if (!why.empty()) return why;
   const int64_t most = std::ranges::max(steps_of(present));
   if (most < 0) return "no rank that is left has the state of a whole step";
   return present.front().rank == 0 ? "" : survivor.take_lead(most);
 }
 
-int source_of(const std::vector<int64_t>& steps) {
+std::string hosts_text(const std::vector<std::string>& names) {
+  const std::set<std::string> hosts(names.begin(), names.end());
+  return fmt::format("host{} {}", hosts.size() == 1 ? "" : "s", fmt::join(hosts, ", "));
+}
+
+}  // namespace
+
+JoinRequest::JoinRequest(std::vector<std::string> places)
+    : DistError("[train] the ranks left their group to meet again with processes that join them."),
+      places_(std::move(places)) {}
+
+int source_of(const Present& present) {
+  const std::vector<int64_t> steps = steps_of(present);
   const auto most = std::ranges::max_element(steps);
   const bool are_alike = std::ranges::count(steps, *most) == std::ssize(steps);
   return are_alike ? -1 : static_cast<int>(most - steps.begin());
 }
 
-/// Fills in who is not among the present.
-void add_lost(RankLoss& loss, const Present& present, const std::vector<std::string>& hosts) {
-  loss.ranks = static_cast<int>(hosts.size());
-  loss.left = static_cast<int>(present.size());
-  for (int rank = 0; rank < loss.ranks; ++rank) {
-    if (std::ranges::find(present, rank, &dist::RollCall::Present::rank) != present.end()) continue;
-    loss.lost.push_back(rank);
-    loss.hosts.push_back(hosts[static_cast<size_t>(rank)]);
+void add_present(WorldChange& change, int ranks, const std::vector<std::string>& hosts,
+                 const Present& present) {
+  change.ranks = ranks;
+  change.left = static_cast<int>(present.size());
+  for (int number = 0; number < std::ssize(hosts); ++number) {
+    const bool is_present =
+        std::ranges::find(present, number, &dist::RollCall::Present::rank) != present.end();
+    const std::string& host = hosts[static_cast<size_t>(number)];
+    if (number >= ranks && is_present) change.joined_hosts.push_back(host);
+    if (number >= ranks || is_present) continue;
+    change.lost.push_back(number);
+    change.hosts.push_back(host);
   }
 }
 
-}  // namespace
+int count_to_call(const config::RunConfig& config, int ranks, int most, int ready,
+                  int64_t micro_batch_size) {
+  int count = std::max(0, std::min(ready, most - ranks));
+  while (count > 0 && !obstacle_of_number(config, micro_batch_size, ranks, ranks + count).empty()) {
+    --count;
+  }
+  return count;
+}
 
-std::string loss_text(const RankLoss& loss) {
-  const std::set<std::string> hosts(loss.hosts.begin(), loss.hosts.end());
-  return fmt::format("{} on host{} {} {} lost", dist::rank_list(loss.lost),
-                     hosts.size() == 1 ? "" : "s", fmt::join(hosts, ", "),
-                     loss.lost.size() == 1 ? "is" : "are");
+std::string change_text(const WorldChange& change) {
+  std::vector<std::string> parts;
+  if (!change.lost.empty()) {
+    parts.push_back(fmt::format("{} on {} {} lost", dist::rank_list(change.lost),
+                                hosts_text(change.hosts), change.lost.size() == 1 ? "is" : "are"));
+  }
+  if (const size_t count = change.joined_hosts.size(); count > 0) {
+    parts.push_back(fmt::format("{} rank{} on {} {} joined", count, count == 1 ? "" : "s",
+                                hosts_text(change.joined_hosts), count == 1 ? "has" : "have"));
+  }
+  return parts.empty() ? "nobody has joined" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 bool meet_again(ElasticRun* elastic, const Survivor& survivor, const std::exception& error,
                 CarriedRun& carried) noexcept {
   if (elastic == nullptr || elastic->members == nullptr) return false;
+  const auto* const request = dynamic_cast<const JoinRequest*>(&error);
+  if (elastic->members->size() == 1 && request == nullptr) return false;
   std::string why;
   try {
-    if (is_loss(error)) {
-      RankLoss loss;
-      loss.at = fmt::format("{:%Y-%m-%dT%H:%M:%S%z}", fmt::localtime(std::time(nullptr)));
-      const auto before = static_cast<int>(elastic->members->hosts().size());
+    if (request != nullptr) elastic->members->expect(request->places());
+    if (is_loss(error) || request != nullptr) {
+      WorldChange change;
+      change.at = fmt::format("{:%Y-%m-%dT%H:%M:%S%z}", fmt::localtime(std::time(nullptr)));
+      const auto before = elastic->members->size();
       const auto wait = std::chrono::ceil<std::chrono::milliseconds>(
           std::chrono::duration<double>(survivor.config.parallel().elastic().wait_seconds()));
       dist::Members::Outcome outcome =
@@ -112,10 +144,10 @@ bool meet_again(ElasticRun* elastic, const Survivor& survivor, const std::except
                                   }});
       why = std::move(outcome.why);
       if (outcome.met) {
-        add_lost(loss, outcome.met->present, elastic->members->hosts());
+        add_present(change, before, elastic->members->hosts(), outcome.met->present);
         carried.steps = survivor.steps;
-        carried.source = source_of(steps_of(outcome.met->present));
-        carried.loss = std::move(loss);
+        carried.source = source_of(outcome.met->present);
+        carried.change = std::move(change);
         elastic->met = std::move(outcome.met);
         return true;
       }
@@ -141,18 +173,19 @@ bool meet_again(ElasticRun& elastic, const config::RunConfig& config,
   return meet_again(&elastic, survivor, error, carried);
 }
 
-void note_loss(const RunDirectory& directory, const RankLoss& loss, int64_t step,
-               int64_t resumed_from, std::optional<double> seconds) noexcept {
+void note_change(const RunDirectory& directory, const WorldChange& change, int64_t step,
+                 int64_t resumed_from, std::optional<double> seconds) noexcept {
   try {
     JsonLine line;
-    line.add("at", loss.at)
-        .add("cause", fmt::format("{} {} lost", dist::rank_list(loss.lost),
-                                  loss.lost.size() == 1 ? "is" : "are"));
-    if (!loss.lost.empty()) line.add("rank", loss.lost.front());
-    if (loss.lost.size() > 1) line.add("lost", dist::rank_list(loss.lost));
-    if (!loss.hosts.empty()) line.add("host", loss.hosts.front());
-    line.add("ranks", loss.ranks)
-        .add("ranks_left", loss.left)
+    line.add("at", change.at).add("cause", change_text(change));
+    if (!change.lost.empty()) line.add("rank", change.lost.front());
+    if (change.lost.size() > 1) line.add("lost", dist::rank_list(change.lost));
+    if (!change.hosts.empty()) line.add("host", change.hosts.front());
+    if (!change.joined_hosts.empty()) {
+      line.add("ranks_joined", static_cast<int64_t>(change.joined_hosts.size()));
+    }
+    line.add("ranks", change.ranks)
+        .add("ranks_left", change.left)
         .add("step_lost", step)
         .add("resumed_from", resumed_from)
         .add("steps_again", std::max<int64_t>(0, step - resumed_from))

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "dist/group/members.h"
+#include "dist/rendezvous/door.h"
 #include "train/report/run_lock.h"
 #include "train/run/held_out_watch.h"
 #include "train/trainer.h"
@@ -21,19 +23,33 @@ class RunConfig;
 
 namespace lockstep::train {
 
-/// The loss of ranks after which the others go on.
-struct RankLoss {
-  std::vector<int> lost;           ///< by their numbers before it
-  std::vector<std::string> hosts;  ///< of `lost`
-  int ranks = 0;                   ///< there were before it
-  int left = 0;
-  std::string at;  ///< time of day
+/// The loss of ranks after which the others go on, or that processes have joined them.
+struct WorldChange {
+  std::vector<int> lost;                  ///< by their numbers before it
+  std::vector<std::string> hosts;         ///< of `lost`
+  std::vector<std::string> joined_hosts;  ///< of those that have joined, one for each
+  int ranks = 0;                          ///< there were before it
+  int left = 0;                           ///< there are after it
+  std::string at;                         ///< time of day
   std::chrono::steady_clock::time_point noticed = std::chrono::steady_clock::now();
 };
-/// "rank 2 on host lsh1 is lost", "ranks 1, 2 on hosts lsh0, lsh1 are lost"
-std::string loss_text(const RankLoss& loss);
+/// "rank 2 on host lsh1 is lost", "ranks 1, 2 on hosts lsh0, lsh1 are lost", "1 rank on host lsh1
+/// has joined"
+std::string change_text(const WorldChange& loss);
 
-/// What a rank takes along when it goes on without others.
+/// Thrown on all ranks between two steps: they leave their group, and meet again with the processes
+/// that have been called to join them.
+class JoinRequest : public DistError {
+ public:
+  explicit JoinRequest(std::vector<std::string> places);
+  /// Of the processes, as dist::Door has them.
+  const std::vector<std::string>& places() const { return places_; }
+
+ private:
+  std::vector<std::string> places_;
+};
+
+/// What a rank takes along when it goes on with other ranks than before.
 struct CarriedRun {
   std::filesystem::path directory;
   std::unique_ptr<RunLock> lock;  ///< of the directory, on the rank that leads from now on
@@ -43,22 +59,26 @@ struct CarriedRun {
   int64_t steps = 0;  ///< that the state of this rank has done; -1: that is not whole
   /// The rank whose state all take, by its new number; -1: all have done the same steps.
   int source = -1;
-  RankLoss loss;
+  WorldChange change;
   /// When training began in this process.
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 };
 
-/// A run that goes on without ranks that are lost (parallel.elastic). The program makes one, and
-/// sets `members`, while the ranks train together; TrainingRun and follow_training then return
-/// RunEnd::kRegrouped after a loss, and the program calls one of them again, with the group of
-/// `met`.
+/// A run that goes on without ranks that are lost, and with processes that join it
+/// (parallel.elastic). The program makes one, and sets `members`, while the ranks train together;
+/// TrainingRun and follow_training then return RunEnd::kRegrouped after a loss, or between two
+/// steps when processes wait at the leader's door, and the program calls one of them again, with
+/// the group of `met`. A process that joins has `met` and `carried` from join_run
+/// (train/run/joining.h).
 ///
 /// Every rank has all state, and the ranks have done the same number of steps or one more: all take
 /// the state of one that has done most. Who leads holds the lock of the run's directory: rank 0
 /// as long as it is left, otherwise the lowest rank that is, if it gets the lock as a Successor
 /// does. Otherwise, and where too few are left, the run ends as one that is not elastic.
 struct ElasticRun {
-  std::unique_ptr<dist::Members> members;  ///< null: this rank is alone
+  std::unique_ptr<dist::Members> members;  ///< null: this rank is alone, and nobody can join it
+  std::unique_ptr<dist::Door> door;        ///< of the leader, once it trains
+  int most = 0;                            ///< ranks that the run may have
   std::optional<dist::Members::Met> met;
   std::optional<CarriedRun> carried;  ///< for what trains next, which takes it
 };
@@ -72,21 +92,32 @@ struct Survivor {
   /// steps of the rank that has done most.
   std::function<std::string(int64_t most)> take_lead;
 };
-/// After `error`: whether it is the loss of ranks, and those that are left are connected again:
-/// then `elastic->met` is set, and `steps`, `source` and `loss` of `carried`. Otherwise says why
-/// they are not, and no rank waits for this one. `elastic` may be null. Returns within a few times
-/// parallel.elastic.wait_seconds.
+/// After `error`: whether it is the loss of ranks or a JoinRequest, and those that are left are
+/// connected again: then `elastic->met` is set, and `steps`, `source` and `change` of `carried`.
+/// Otherwise says why they are not, and no rank waits for this one. `elastic` may be null. Returns
+/// within a few times parallel.elastic.wait_seconds.
 bool meet_again(ElasticRun* elastic, const Survivor& survivor, const std::exception& error,
                 CarriedRun& carried) noexcept;
 /// Does the same where ranks are lost before what was carried could be taken.
 bool meet_again(ElasticRun& elastic, const config::RunConfig& config,
                 const std::exception& error) noexcept;
 
+/// Fills in who of `hosts`, of which the first `ranks` were ranks, is not among the present, and
+/// who has joined.
+void add_present(WorldChange& change, int ranks, const std::vector<std::string>& hosts,
+                 const std::vector<dist::RollCall::Present>& present);
+/// The rank whose state all take, by its place in `present`; -1: all have done the same steps.
+int source_of(const std::vector<dist::RollCall::Present>& present);
+/// How many of `ready` processes can join `ranks` ranks: with them, the ranks can share the steps
+/// as now, in micro-batches of that size, and are not more than `most`.
+int count_to_call(const config::RunConfig& config, int ranks, int most, int ready,
+                  int64_t micro_batch_size);
+
 /// Adds a line to restarts.jsonl of a run, with the members of those that `lockstep launch` writes
 /// and `restart` 0. `step`: the last that was recorded before the loss; `resumed_from`: the step
 /// after which training goes on; `seconds` from the loss to the first step after it, if there was
 /// one. Errors of writing are ignored.
-void note_loss(const RunDirectory& directory, const RankLoss& loss, int64_t step,
-               int64_t resumed_from, std::optional<double> seconds) noexcept;
+void note_change(const RunDirectory& directory, const WorldChange& change, int64_t step,
+                 int64_t resumed_from, std::optional<double> seconds) noexcept;
 
 }  // namespace lockstep::train

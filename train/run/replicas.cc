@@ -60,14 +60,17 @@ void Replicas::require_same(const char* what, const std::string& text) {
   dist::require_same(*group_, "train", what, text, dist::at_start(*group_));
 }
 
-void Replicas::require_same_model(const nn::Module& model) {
-  if (group_ == nullptr) return;
+std::string Replicas::text_of(const nn::Module& model) {
   std::string text;
   for (const nn::StoredParameter& each : model.stored_parameters()) {
     text +=
         fmt::format("{} {} {}\n", each.name, to_string(each.tensor.dtype()), each.tensor.shape());
   }
-  require_same("model", text);
+  return text;
+}
+
+void Replicas::require_same_model(const nn::Module& model) {
+  if (group_ != nullptr) require_same("model", text_of(model));
 }
 
 void Replicas::require_same_data(const Task& task) {
@@ -196,6 +199,21 @@ void Replicas::share_leaving_out(int rank, const std::string& why) {
   throw SlowRankError(
       fmt::format("[train] rank {} on {} {}. Everything is saved: go on without that host.", rank,
                   hosts[static_cast<size_t>(rank)], reason));
+}
+
+void Replicas::announce_join(const std::vector<std::string>& places) {
+  if (group_ == nullptr) throw JoinRequest(places);
+  agree({Act::kJoin, std::ssize(places)});
+  share_join(places);
+}
+
+/// With rank 0's places.
+void Replicas::share_join(const std::vector<std::string>& places) {
+  std::vector<std::string> told;
+  for (size_t i = 0; i < places.size(); ++i) {
+    told.push_back(dist::all_gather_texts(*group_, places[i]).front());
+  }
+  throw JoinRequest(std::move(told));
 }
 
 std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
@@ -334,6 +352,8 @@ RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver, MemoryCopies& 
         break;
       case Act::kLeaveOut:
         share_leaving_out(static_cast<int>(next.detail), "");
+      case Act::kJoin:
+        share_join(std::vector<std::string>(static_cast<size_t>(next.detail)));
       case Act::kEnd:
         return static_cast<RunEnd>(next.detail);
     }

@@ -32,6 +32,8 @@ class Replicas {
   /// Throws MismatchError on all ranks if any rank's text differs from the others', quoting the
   /// first differing line of both. `what` names the text in the message: "config".
   void require_same(const char* what, const std::string& text);
+  /// Names, shapes and dtypes of parameters and buffers.
+  static std::string text_of(const nn::Module& model);
   /// Throws MismatchError on all ranks if names, shapes or dtypes of parameters or buffers differ.
   void require_same_model(const nn::Module& model);
   /// Throws MismatchError on all ranks if their data differ, by its hash (Task::data_identity).
@@ -72,6 +74,8 @@ class Replicas {
   /// Ends a run whose state is saved, without rank `rank`: throws SlowRankError on all ranks. `why`
   /// follows the rank's number and host.
   [[noreturn]] void announce_leaving_out(int rank, const std::string& why);
+  /// Throws JoinRequest on all ranks, with these places.
+  [[noreturn]] void announce_join(const std::vector<std::string>& places);
   /// Gathers from all ranks how communication overlapped with backward in the last steps
   /// (train/report/overlap_report.h). Returns nothing without other ranks or recorded steps.
   std::optional<OverlapReport> announce_overlap(const Trainer& trainer, const std::string& name);
@@ -110,6 +114,7 @@ class Replicas {
     kCopies,
     kOverlap,
     kLeaveOut,
+    kJoin,
     kEnd
   };
   struct Next {
@@ -117,7 +122,7 @@ class Replicas {
     int64_t detail = 0;  ///< kEvaluation: max_batches; kStep: 1 if another step is to follow, plus
                          ///< 2 if the ranks compare their times;
                          ///< kCollect: the number of the tensor; kSample: bytes of text;
-                         ///< kLeaveOut: the rank; kEnd: the RunEnd
+                         ///< kLeaveOut: the rank; kJoin: the number of places; kEnd: the RunEnd
     uint64_t more = 0;   ///< kSample: the seed
   };
   Next agree(const Next& next);
@@ -126,6 +131,7 @@ class Replicas {
   void share_held_out(const std::optional<HeldOutMemory>& memory);
   void share_parts(Trainer& trainer);
   [[noreturn]] void share_leaving_out(int rank, const std::string& why);
+  [[noreturn]] void share_join(const std::vector<std::string>& places);
 
   dist::ProcessGroup* group_;
   RankSpeed speed_;

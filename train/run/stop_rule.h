@@ -10,7 +10,7 @@ enum class RunEnd {
   kTimeBudget,  ///< the config's train.time_limit_seconds; counts as finished
   kNoProgress,  ///< train.early_stopping; counts as finished
   kStopped,     ///< asked to stop; everything is saved, and training goes on when started again
-  kRegrouped,   ///< ranks were lost, and the others are to go on (train/run/elastic.h)
+  kRegrouped,   ///< ranks were lost or join, and training is to go on (train/run/elastic.h)
 };
 
 /// Whether what is done every `every` steps (0: never) is due after so many.

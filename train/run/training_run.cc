@@ -167,7 +167,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
 
 void TrainingRun::begin_account(const RunOptions& options) {
   times_.emplace(directory_, recorded_,
-                 loss_ ? loss_->noticed : options.begun.value_or(constructed_));
+                 change_ ? change_->noticed : options.begun.value_or(constructed_));
 }
 
 void TrainingRun::spent_on(TimeUse use) {

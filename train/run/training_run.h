@@ -137,7 +137,7 @@ class TrainingRun {
   StepResult take_step(RunLog& log, const RunOptions& options);
   /// The end of a run whose steps are done.
   void end_run(const RunOptions& options, RunSummary& summary);
-  // Of a run that goes on without ranks that were lost:
+  // Of a run that goes on with other ranks than before:
   static bool carries(const ElasticRun* elastic) { return elastic != nullptr && elastic->carried; }
   /// Takes what was carried besides the trainer, which goes on where the state of all ranks is.
   void take_carried();
@@ -145,10 +145,17 @@ class TrainingRun {
   bool takes_over();
   /// The last step of the trainer, if what follows a step is still to be done.
   std::optional<StepResult> unfinished_step() const;
+  /// Lets processes knock that want to join this run, until close_door.
+  void open_door();
+  void close_door(RunEnd end);
+  /// After a step: throws JoinRequest on all ranks if processes are to join them now.
+  void let_in(RunLog& log);
+  /// Whether nothing that follows a step changes the state that it left.
+  bool is_usual(const StepResult& step) const;
   /// Whether the ranks that are left go on; then ElasticRun has what they go on with.
   bool goes_on_after(const std::exception& error) noexcept;
-  /// Tells once how long the ranks that are left needed for their first step.
-  void tell_loss(std::optional<double> seconds);
+  /// Tells once how long these ranks needed for their first step.
+  void tell_change(std::optional<double> seconds);
   /// After an error: saves the steps since the newest checkpoint, where this rank alone has all
   /// state. Says so, also where that fails.
   void keep_steps_done(RunLog& log, const std::exception& why) noexcept;
@@ -256,10 +263,10 @@ class TrainingRun {
   Clock::time_point training_began_;
   std::optional<HeldOutMemory> recorded_held_out_;  ///< when the last step was recorded
   CarriedRun carried_;                              ///< with which this run goes on
-  std::optional<RankLoss> loss_;                    ///< after which it does; nothing: it does not
+  std::optional<WorldChange> change_;               ///< after which it does; nothing: it does not
   bool has_state_ = true;                           ///< that of a whole step
-  int64_t step_lost_ = 0;                           ///< the last step recorded before the loss
-  bool told_loss_ = false;
+  int64_t step_lost_ = 0;                           ///< the last step recorded before the change
+  bool told_change_ = false;
 };
 
 /// Runs the other ranks of a TrainingRun's group: performs the leader's steps and evaluations on

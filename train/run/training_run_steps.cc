@@ -31,11 +31,11 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   if (nothing_to_train_) return run_without_steps(options);
   RunSummary summary;
   summary.final_loss = std::numeric_limits<double>::quiet_NaN();
-  if (loss_ && !takes_over()) {
+  if (change_ && !takes_over()) {
     summary.end = RunEnd::kRegrouped;
     return summary;
   }
-  if (!loss_) {
+  if (!change_) {
     training_began_ = Clock::now();
     recorded_ = trainer_.steps_done();
   }
@@ -51,13 +51,15 @@ RunSummary TrainingRun::run(const RunOptions& options) {
   if (options.keep_slow_ranks) slow_ranks_ = SlowRankWatch(0);
   summary.first_step = trainer_.steps_done();
   times_->spend_on_start();
-  if (loss_) {
-    log.note(fmt::format("{}; going on with {} rank{} from step {}", loss_text(*loss_), loss_->left,
-                         loss_->left == 1 ? "" : "s", trainer_.steps_done()));
+  if (change_) {
+    log.note(fmt::format("{}; going on with {} rank{} from step {}", change_text(*change_),
+                         change_->left, change_->left == 1 ? "" : "s", trainer_.steps_done()));
   }
   if (can_roll_back_ && saved_step_ < 0) checkpoint(log, options);
+  open_door();
   try {
     take_steps(log, options, summary);
+    close_door(summary.end);
     if (!slow_) end_run(options, summary);
   } catch (const std::exception& error) {
     if (goes_on_after(error)) {
@@ -106,7 +108,8 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
   rule.time_limit = options.time_limit;
   bool last = rule.all_steps_done(trainer_.steps_done());
   std::optional<StepResult> unfinished = unfinished_step();
-  if (loss_ && !unfinished && (last || is_due(trainer_.steps_done(), settings_.checkpoint_every))) {
+  if (change_ && !unfinished &&
+      (last || is_due(trainer_.steps_done(), settings_.checkpoint_every))) {
     checkpoint(log, options);  // unless it is there
   }
   while ((!last || unfinished) && summary.end != RunEnd::kStopped && !slow_) {
@@ -149,7 +152,7 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
     if (!is_recorded) log.record(report, evaluated, &*times_);
     recorded_ = report.step;
     recorded_held_out_ = held_out_.memory();
-    if (loss_) tell_loss(seconds_since(loss_->noticed));
+    if (change_) tell_change(seconds_since(change_->noticed));
     if (evaluated && held_out_.is_over()) log.note(held_out_.reason());
     handle_audit(step, log);
     if (!right) {
@@ -181,6 +184,10 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
     if (is_due(done, copies_.every()) && done == report.step && step.outcome.finite && !is_saved &&
         !last && summary.end != RunEnd::kStopped && !slow_) {
       replicas_.announce_copies(copies_, held_out_.memory(), saver_.is_under_way());
+    }
+    if (done == report.step && is_usual(step) && !last && summary.end != RunEnd::kStopped &&
+        !slow_) {
+      let_in(log);
     }
   }
   trainer_.give_up_next();

@@ -1,10 +1,11 @@
-// The part of TrainingRun that goes on without ranks that were lost.
+// The part of TrainingRun that goes on without ranks that were lost, and with those that join.
 
 #include <algorithm>
 
 #include "core/base/files/folders.h"
 #include "train/report/metrics_history.h"
 #include "train/run/checkpoint.h"
+#include "train/run/joining.h"
 #include "train/run/run_waits.h"
 #include "train/run/successor.h"
 #include "train/run/training_run.h"
@@ -26,7 +27,7 @@ void wait_for_threads(CheckpointSaver& saver, MemoryCopies& copies) {
 void TrainingRun::take_carried() {
   carried_ = *std::exchange(elastic_->carried, std::nullopt);
   lock_ = std::move(carried_.lock);
-  loss_ = carried_.loss;
+  change_ = carried_.change;
   has_state_ = carried_.steps >= 0;
   training_began_ = carried_.began;
   last_step_ = carried_.last;
@@ -58,13 +59,43 @@ bool TrainingRun::takes_over() {
 }
 
 std::optional<StepResult> TrainingRun::unfinished_step() const {
-  if (!loss_ || !last_step_ || last_step_->step + 1 != trainer_.steps_done()) return std::nullopt;
-  // What follows a step that is not as usual may change the state.
-  const StepOutcome& outcome = last_step_->outcome;
-  const bool is_usual = outcome.finite && !(outcome.spike && trainer_.spikes().rule().action ==
-                                                                 SpikeAction::kRollback);
-  if (is_usual && recorded_ >= trainer_.steps_done()) return std::nullopt;
+  if (!change_ || !last_step_ || last_step_->step + 1 != trainer_.steps_done()) return std::nullopt;
+  if (is_usual(*last_step_) && recorded_ >= trainer_.steps_done()) return std::nullopt;
   return last_step_;
+}
+
+bool TrainingRun::is_usual(const StepResult& step) const {
+  return step.outcome.finite &&
+         !(step.outcome.spike && trainer_.spikes().rule().action == SpikeAction::kRollback);
+}
+
+void TrainingRun::open_door() {
+  if (elastic_ == nullptr || elastic_->members == nullptr) return;
+  const dist::Members::Start& start = elastic_->members->start();
+  if (start.door.empty()) return;
+  if (elastic_->door == nullptr) {
+    elastic_->door = train::open_door(config_, start, trainer_, elastic_->most);
+  }
+  elastic_->door->tell(elastic_->members->size(), elastic_->most);
+}
+
+void TrainingRun::close_door(RunEnd end) {
+  if (elastic_ == nullptr || elastic_->door == nullptr) return;
+  elastic_->door->close(slow_                     ? dist::JoinEnd::kFailed
+                        : end == RunEnd::kStopped ? dist::JoinEnd::kStopped
+                                                  : dist::JoinEnd::kFinished);
+}
+
+void TrainingRun::let_in(RunLog& log) {
+  if (elastic_ == nullptr || elastic_->door == nullptr) return;
+  const int ranks = elastic_->members->size();
+  const int count = count_to_call(config_, ranks, elastic_->most, elastic_->door->ready(),
+                                  trainer_.share().micro_batch_size);
+  if (count == 0) return;
+  finish_save(log);
+  const std::vector<std::string> places =
+      elastic_->door->call(count, ranks, elastic_->members->invitation());
+  if (!places.empty()) replicas_.announce_join(places);
 }
 
 bool TrainingRun::goes_on_after(const std::exception& error) noexcept {
@@ -76,7 +107,7 @@ bool TrainingRun::goes_on_after(const std::exception& error) noexcept {
                           .take_lead = [](int64_t) { return ""; }};  // it leads already
   CarriedRun carried;
   if (!meet_again(elastic_, survivor, error, carried)) return false;
-  tell_loss(std::nullopt);
+  tell_change(std::nullopt);
   wait_for_threads(saver_, copies_);
   carried.directory = directory_.path();
   carried.lock = std::move(lock_);
@@ -88,11 +119,12 @@ bool TrainingRun::goes_on_after(const std::exception& error) noexcept {
   return true;
 }
 
-void TrainingRun::tell_loss(std::optional<double> seconds) {
-  if (!loss_ || told_loss_) return;
-  told_loss_ = true;
+void TrainingRun::tell_change(std::optional<double> seconds) {
+  if (!change_ || told_change_) return;
+  told_change_ = true;
   // Steps that were done, and not yet recorded, are none to do again.
-  note_loss(directory_, *loss_, step_lost_, std::min(step_lost_, trainer_.steps_done()), seconds);
+  note_change(directory_, *change_, step_lost_, std::min(step_lost_, trainer_.steps_done()),
+              seconds);
 }
 
 }  // namespace lockstep::train

@@ -1,0 +1,142 @@
+#include "train/run/joining.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "configs/annotated_text.h"
+#include "configs/run.pb.h"
+#include "core/base/check.h"
+#include "core/device/arithmetic_facts.h"
+#include "dist/group/tcp_group.h"
+#include "dist/rendezvous/newcomer.h"
+#include "train/build.h"
+#include "train/run/replicas.h"
+
+namespace lockstep::train {
+
+namespace {
+
+/// Attempts to meet the ranks, each of which makes them wait.
+constexpr int kMostTries = 3;
+
+/// What is compared before the model is built.
+std::vector<dist::JoinFact> facts_of(const config::RunConfig& config, const std::string& alike) {
+  std::vector<dist::JoinFact> facts = {{"start", dist::told_at_start(alike)},
+                                       {"config", lines_of(config)}};
+  if (config.reproducibility() == config::BITWISE || config.audit().every_steps() > 0) {
+    std::string text;
+    for (const ArithmeticFact& fact : arithmetic_facts(device_of(config))) {
+      text += fmt::format("{}: {}\n", fact.name, fact.value);
+    }
+    facts.push_back({"arithmetic", text});
+  }
+  return facts;
+}
+
+std::vector<dist::JoinFact> facts_of(Task& task) {
+  return {{"model", Replicas::text_of(task.model())},
+          {"hash of its data", task.data_identity().hex()}};
+}
+
+/// Model, data and optimizer of a process that takes its state from the ranks.
+Trainer::Legacy build(const config::RunConfig& config, int64_t micro_batch_size) {
+  config::RunConfig built = config;
+  built.mutable_model()->set_weights("");
+  built.mutable_train()->set_micro_batch_size(micro_batch_size);
+  const auto share = share_of_step(built.train(), nullptr);
+  Trainer::Legacy legacy = Trainer::create(built, build_task(built, share)).leave();
+  legacy.micro_batch_size = micro_batch_size;
+  return legacy;
+}
+
+std::string waiting_text(int64_t ranks, int64_t most) {
+  if (ranks >= most) {
+    return fmt::format("the run has {} ranks, and may have {}: waiting until one is lost", ranks,
+                       most);
+  }
+  return fmt::format("the run has {} rank{}: joining at the end of a step", ranks,
+                     ranks == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string lines_of(const config::RunConfig& config) {
+  std::string text;
+  for (const config::Difference& field : config::differences(config, {})) {
+    text += fmt::format("{}: {}\n", field.path, field.a);
+  }
+  return text;
+}
+
+std::unique_ptr<dist::Door> open_door(const config::RunConfig& config,
+                                      const dist::Members::Start& start, Trainer& trainer,
+                                      int most) {
+  return std::make_unique<dist::Door>(
+      dist::DoorOptions{.address = start.door,
+                        .job = start.where.job,
+                        .secret = start.where.secret,
+                        .early = facts_of(config, start.alike),
+                        .late = facts_of(trainer.task()),
+                        .terms = {trainer.share().micro_batch_size, most}});
+}
+
+std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
+                                      const dist::Members::Start& start,
+                                      std::chrono::milliseconds limit,
+                                      const std::function<void(const std::string&)>& tell,
+                                      ElasticRun& elastic) {
+  CarriedRun carried;
+  std::string why;
+  for (int tries = 0; tries < kMostTries;) {
+    dist::Newcomer newcomer({.address = start.door,
+                             .job = start.where.job,
+                             .secret = start.where.secret,
+                             .facts = facts_of(config, start.alike),
+                             .host_may_come = start.where.host_may_come,
+                             .limit = limit});
+    LS_CHECK(newcomer.terms().size() == 2 && newcomer.terms()[0] > 0, DistError,
+             "[join] the leader at {} does not say how large micro-batches are.", start.door);
+    const int64_t micro_batch_size = newcomer.terms()[0];
+    elastic.most = static_cast<int>(newcomer.terms()[1]);
+    if (carried.trainer.task == nullptr || carried.trainer.micro_batch_size != micro_batch_size) {
+      carried.trainer = build(config, micro_batch_size);
+    }
+    dist::OpenPort port(dist::Members::is_local(start.door));
+    std::optional<dist::Newcomer::Call> call;
+    try {
+      const auto outcome =
+          newcomer.wait(dist::Members::place_of(port), facts_of(*carried.trainer.task),
+                        [&](int64_t ranks, int64_t most) { tell(waiting_text(ranks, most)); });
+      if (!outcome.call) return outcome.end;
+      call = outcome.call;
+    } catch (const PeerLostError&) {
+      tell("the leader of the run is lost: looking for the one that takes its place");
+      continue;
+    }
+    ++tries;
+    dist::Members members(start, call->number, std::move(port), std::move(call->texts));
+    dist::Members::Outcome outcome = members.meet(
+        {.told = "-1",
+         .wait = std::chrono::ceil<std::chrono::milliseconds>(
+             std::chrono::duration<double>(config.parallel().elastic().wait_seconds())),
+         .obstacle = [](const auto&) { return "the ranks that trained cannot be reached"; }});
+    if (outcome.met) {
+      add_present(carried.change, members.size(), members.hosts(), outcome.met->present);
+      carried.steps = -1;
+      carried.source = source_of(outcome.met->present);
+      elastic.met = std::move(outcome.met);
+      elastic.carried = std::move(carried);
+      return std::nullopt;
+    }
+    why = outcome.why;
+    tell(fmt::format("the ranks of the run have not met this process: {}", why));
+  }
+  throw DistError(
+      fmt::format("[join] {} times the ranks of the run at {} have called this process and not met "
+                  "it: {}. Every "
+                  "host must reach all ports of the others.",
+                  kMostTries, start.door, why));
+}
+
+}  // namespace lockstep::train
