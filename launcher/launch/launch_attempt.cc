@@ -20,6 +20,7 @@
 #include "launcher/exit_code.h"
 #include "launcher/launch/launch_leftovers.h"
 #include "launcher/launch/restart_log.h"
+#include "train/run/joining.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -127,6 +128,8 @@ LaunchAttempt::LaunchAttempt(const LaunchPlan& plan, SignalQueue& signals,
       signals_(signals),
       output_(plan.options, append_output),
       starts_before_(bytes_of_starts(plan)),
+      comebacks_(plan.options.fewest_left > 0 ? plan.options.max_restarts.value_or(0) : 0,
+                 plan.options.restart_delay_seconds),
       deadline_(deadline) {
   std::vector<std::string> folders;
   if (plan.way == LaunchPlan::Way::kMpirun) {
@@ -143,17 +146,36 @@ LaunchAttempt::LaunchAttempt(const LaunchPlan& plan, SignalQueue& signals,
 }
 
 void LaunchAttempt::start(const std::vector<std::string>& folders) {
-  std::map<std::string, std::string> environment = plan_.environment;
+  environment_ = plan_.environment;
   if (session_) {
-    environment["OMPI_MCA_orte_tmpdir_base"] = session_->path().string();
-    environment["PRTE_MCA_prte_tmpdir_base"] = session_->path().string();
+    environment_["OMPI_MCA_orte_tmpdir_base"] = session_->path().string();
+    environment_["PRTE_MCA_prte_tmpdir_base"] = session_->path().string();
   }
-  const LaunchProcess::Care care{term_to_kill(plan_), folders,
-                                 session_ ? session_->path() : std::filesystem::path()};
-  for (const LaunchPlan::Process& each : processes_of(plan_)) {
-    processes_.push_back(
-        std::make_unique<LaunchProcess>(each, environment, tags_of(plan_), care,
-                                        [this](const OutputLine& line) { output_.take(line); }));
+  care_ = {term_to_kill(plan_), folders, session_ ? session_->path() : std::filesystem::path()};
+  for (const LaunchPlan::Process& each : processes_of(plan_)) processes_.push_back(start(each));
+}
+
+std::unique_ptr<LaunchProcess> LaunchAttempt::start(const LaunchPlan::Process& process) {
+  return std::make_unique<LaunchProcess>(
+      process, environment_, tags_of(plan_), care_, [this](const OutputLine& line) {
+        if (line.is_error && line.text.starts_with(train::kJoined) &&
+            joining_.erase(line.rank) > 0) {
+          say("rank {} came back", line.rank);
+        }
+        output_.take(line);
+      });
+}
+
+void LaunchAttempt::bring_back(Clock::time_point now) {
+  for (const int rank : comebacks_.take_due(now)) {
+    // The job ends.
+    if (terminating_ || asked_by_ != 0 || seen_failure_ || some_have_ended_well()) continue;
+    LaunchPlan::Process again = processes_of(plan_)[static_cast<size_t>(rank)];
+    again.command.emplace_back("--join");
+    std::unique_ptr<LaunchProcess>& process = processes_[static_cast<size_t>(rank)];
+    process->finish_output();
+    joining_.insert(rank);
+    process = start(again);
   }
 }
 
@@ -193,7 +215,7 @@ void LaunchAttempt::wait_for_something() {
   std::optional<Clock::time_point> next;
   for (const auto& each :
        {deadline_, start_deadline_, request_deadline_, grace_deadline_, failure_deadline_,
-        end_deadline_, kill_deadline_, output_.held_until()}) {
+        end_deadline_, kill_deadline_, output_.held_until(), comebacks_.next()}) {
     if (each && (!next || *each < *next)) next = each;
   }
   int wait = -1;
@@ -236,6 +258,9 @@ void LaunchAttempt::note_failure(const LaunchFailure& failure) {
   const int fewest = plan_.options.fewest_left;
   if (!seen_failure_ && fewest > 0 && ranks_left() >= fewest && training_has_begun()) {
     say("{}; the others go on", to_text(failure));
+    const std::string next =
+        comebacks_.after(failure, read_progress(plan_.run_directory).saved_in_time, Clock::now());
+    if (!next.empty()) say("{}", next);
     return;
   }
   seen_failure_ = seen_loss_;
@@ -246,8 +271,10 @@ bool LaunchAttempt::training_has_begun() const {
 }
 
 int LaunchAttempt::ranks_left() const {
-  return static_cast<int>(std::ranges::count_if(
-      processes_, [](const auto& each) { return !each->status() || ended_well(*each->status()); }));
+  return static_cast<int>(std::ranges::count_if(processes_, [&](const auto& each) {
+    const bool is_there = !each->status() || ended_well(*each->status());
+    return is_there && !joining_.contains(each->rank());
+  }));
 }
 
 bool LaunchAttempt::some_have_ended_well() const {
@@ -387,6 +414,7 @@ void LaunchAttempt::act_on_deadlines() {
   }
   if (due(kill_deadline_)) kill();
   end_left_out();
+  bring_back(now);
   if (watch_ && watch_()) watch_ = {};
   output_.show_what_is_due(now);
 }

@@ -3,12 +3,15 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "launcher/launch/child_process.h"
+#include "launcher/launch/comebacks.h"
 #include "launcher/launch/launch_failure.h"
 #include "launcher/launch/launch_output.h"
 #include "launcher/launch/launch_plan.h"
@@ -54,6 +57,9 @@ class LaunchAttempt {
  private:
   void wait_for_something();
   void start(const std::vector<std::string>& folders);
+  std::unique_ptr<LaunchProcess> start(const LaunchPlan::Process& process);
+  /// Starts ranks again that were lost and are due.
+  void bring_back(Clock::time_point now);
   void read_output();
   /// Takes note of processes that have ended; returns whether all have.
   bool take_ends();
@@ -65,7 +71,7 @@ class LaunchAttempt {
   bool some_have_ended_well() const;
   /// Whether the ranks have met and train, so that they can go on without others.
   bool training_has_begun() const;
-  /// Number of ranks that run, or have ended well.
+  /// Number of ranks that run, or have ended well; not those that have not joined the others yet.
   int ranks_left() const;
   /// The first rank that failed, if one has.
   const std::optional<LaunchFailure>& failure() const;
@@ -99,11 +105,15 @@ class LaunchAttempt {
   LaunchOutput output_;
   std::optional<SessionFolder> session_;  ///< of mpirun; outlives it
   const std::filesystem::file_time_type begun_ = std::filesystem::file_time_type::clock::now();
-  uintmax_t starts_before_;  ///< bytes of the run's starts.jsonl
+  uintmax_t starts_before_;                         ///< bytes of the run's starts.jsonl
+  std::map<std::string, std::string> environment_;  ///< of all processes
+  LaunchProcess::Care care_;
   std::vector<std::unique_ptr<LaunchProcess>> processes_;
   std::optional<LaunchFailure> seen_failure_;  ///< of a rank that launch itself started
   std::optional<LaunchFailure> seen_loss_;     ///< the same, while the others may go on
   std::vector<int> lost_;                      ///< such ranks that failed by themselves
+  Comebacks comebacks_;
+  std::set<int> joining_;  ///< ranks that were started again and have not joined the others
   std::optional<Clock::time_point> failed_at_;
   std::function<bool()> watch_;
   pid_t launcher_ = -1;

@@ -304,6 +304,11 @@ std::vector<Row> make_rows() {
        "Train on without ranks that are lost, down to --min-ranks (default 1), with --transport "
        "tcp",
        [](Target t, Values) { t.options.elastic = true; }},
+      {{"max-ranks"},
+       {"N"},
+       "With --elastic: other processes may join, up to N ranks (default -np); ranks that are lost "
+       "are started again to join by --max-restarts",
+       [](Target t, Values v) { t.options.max_ranks = positive("max-ranks", v[0]); }},
       {{"grace"},
        {"TIME"},
        "Time for saving after a signal, then ranks are ended (default 60)",

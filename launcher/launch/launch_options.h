@@ -55,6 +55,7 @@ struct LaunchOptions {
   double restart_delay_seconds = 1;
   int min_ranks = 0;     ///< of a restart; 0: as many as at first
   bool elastic = false;  ///< training goes on without ranks that are lost
+  int max_ranks = 0;     ///< that such training may have; 0: as many as at first, or by its config
   int fewest_left = 0;   ///< ranks that do so; 0: none do. Also where a run's config says so
   double grace_seconds = 60;
 

@@ -176,6 +176,10 @@ std::vector<std::string> training_command(const LaunchContext& asked, LaunchPlan
   if (plan.options.elastic) {
     full.emplace_back("--set");
     full.push_back(fmt::format("parallel.elastic.min_ranks={}", plan.options.fewest_left));
+    if (plan.options.max_ranks > 0) {
+      full.emplace_back("--set");
+      full.push_back(fmt::format("parallel.elastic.max_ranks={}", plan.options.max_ranks));
+    }
   }
   // A restart must resume from what the first start wrote.
   if (facts.restart > 0) std::erase(full, "--fresh");
@@ -224,7 +228,14 @@ void check_fewest(const LaunchPlan& plan) {
 }
 
 void check_elastic(const LaunchPlan& plan) {
-  if (!plan.options.elastic) return;
+  const LaunchOptions& options = plan.options;
+  LS_CHECK(options.max_ranks == 0 || options.elastic, ConfigError,
+           "[launch] --max-ranks {} is of ranks that join others: expected --elastic, too.",
+           options.max_ranks);
+  LS_CHECK(options.max_ranks == 0 || options.max_ranks >= plan.ranks, ConfigError,
+           "[launch] --max-ranks {}: expected at least the number of ranks, {}.", options.max_ranks,
+           plan.ranks);
+  if (!options.elastic) return;
   LS_CHECK(plan.trains, ConfigError,
            "[launch] --elastic is of training, which goes on without ranks that are lost: expected "
            "RUN.txtpb, got {}.",
