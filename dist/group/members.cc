@@ -10,6 +10,7 @@
 #include "core/base/parse_number.h"
 #include "dist/group/agreement.h"
 #include "dist/rendezvous/host_addresses.h"
+#include "dist/rendezvous/listening.h"
 #include "dist/rendezvous/secret.h"
 #include "dist/rendezvous/socket.h"
 #include "dist/rendezvous/store_server.h"

@@ -13,6 +13,7 @@
 #include "core/base/check.h"
 #include "dist/group/agreement.h"
 #include "dist/group/transport_group.h"
+#include "dist/rendezvous/listening.h"
 #include "dist/rendezvous/secret.h"
 #include "dist/rendezvous/socket.h"
 #include "dist/rendezvous/store_control.h"

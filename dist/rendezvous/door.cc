@@ -14,7 +14,7 @@
 #include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 #include "dist/rendezvous/connection.h"
-#include "dist/rendezvous/rendezvous.h"
+#include "dist/rendezvous/listening.h"
 #include "dist/rendezvous/secret.h"
 #include "dist/rendezvous/socket.h"
 #include "dist/rendezvous/text_difference.h"

@@ -12,14 +12,14 @@ namespace lockstep::dist {
 struct DoorOptions {
   /// "host:port" at which the ranks of the job met at first. The door listens at that port of this
   /// host, on loopback alone if the host is.
-  std::string address;
-  std::string job;     ///< processes of other jobs are refused
-  std::string secret;  ///< and those who do not know it
+  std::string address = {};
+  std::string job = {};     ///< processes of other jobs are refused
+  std::string secret = {};  ///< and those who do not know it
   /// Compared with those of a process before it builds its model, and afterwards: one that differs
   /// is refused.
-  std::vector<JoinFact> early;
-  std::vector<JoinFact> late;
-  std::vector<int64_t> terms;  ///< for processes whose early facts are alike
+  std::vector<JoinFact> early = {};
+  std::vector<JoinFact> late = {};
+  std::vector<int64_t> terms = {};  ///< for processes whose early facts are alike
 };
 
 /// Where processes knock that want to join a job that trains. Its leader has one.

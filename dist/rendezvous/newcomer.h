@@ -13,11 +13,11 @@
 namespace lockstep::dist {
 
 struct NewcomerOptions {
-  std::string address;  ///< where the job's ranks met at first: "host:port"
-  std::string job;
-  std::string secret;
-  std::vector<JoinFact> facts;  ///< what is known before the model is built
-  bool host_may_come = false;   ///< as StoreOptions has it
+  std::string address = {};  ///< where the job's ranks met at first: "host:port"
+  std::string job = {};
+  std::string secret = {};
+  std::vector<JoinFact> facts = {};  ///< what is known before the model is built
+  bool host_may_come = false;        ///< as StoreOptions has it
   /// How long to look for a leader at that address: there is none before training begins, and for
   /// a moment after it was lost.
   std::chrono::milliseconds limit = std::chrono::minutes(2);

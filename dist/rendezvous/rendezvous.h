@@ -1,10 +1,8 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "dist/rendezvous/rank_environment.h"
-#include "dist/rendezvous/socket.h"
 
 namespace lockstep::dist {
 
@@ -33,11 +31,5 @@ struct Rendezvous {
 /// 15000 to 29999, so that jobs of one host do not meet, and 29500 for a job without an id. Throws
 /// ConfigError if ranks may be on several hosts and none says where rank 0 is.
 Rendezvous rendezvous_of(const RankEnvironment& environment, std::string secret);
-
-/// Whether a host, as it is named, can be reached from itself alone.
-bool is_loopback(std::string_view host);
-/// Where a process listens that others reach at `address`, of this host: a name may belong to one
-/// of its addresses alone, while other hosts know it by another.
-Endpoint listening(const Endpoint& address);
 
 }  // namespace lockstep::dist

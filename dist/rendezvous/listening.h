@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string_view>
+
+#include "dist/rendezvous/socket.h"
+
+namespace lockstep::dist {
+
+/// Whether a host, as it is named, can be reached from itself alone.
+bool is_loopback(std::string_view host);
+/// Where a process listens that others reach at `address`, of this host: a name may belong to one
+/// of its addresses alone, while other hosts know it by another.
+Endpoint listening(const Endpoint& address);
+
+}  // namespace lockstep::dist
