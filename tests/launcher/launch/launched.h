@@ -24,7 +24,7 @@ namespace lockstep::launcher {
 
 /// Polls until `condition` is true. Returns false after `limit`.
 inline bool comes_true(const std::function<bool()>& condition,
-                       std::chrono::seconds limit = std::chrono::seconds(20)) {
+                       std::chrono::seconds limit = std::chrono::seconds(60)) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
@@ -62,16 +62,16 @@ class Launched {
   pid_t pid() const { return process_.pid(); }
   void signal(int signal) const { process_.signal(signal); }
 
-  /// Reads until standard error contains `text`. Returns false after 20 s.
+  /// Reads until standard error contains `text`. Returns false after a minute.
   bool says(const std::string& text) {
     return comes_true([&] {
       if (result_.errors.find(text) == std::string::npos) read_some();
       return result_.errors.find(text) != std::string::npos;
     });
   }
-  /// Reads all output and waits for the end. Kills the process group after 60 s.
+  /// Reads all output and waits for the end. Kills the process group after two minutes.
   Result end() {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
     while (process_.output_fd() >= 0 || process_.errors_fd() >= 0) {
       read_some();
       if (std::chrono::steady_clock::now() > deadline) process_.signal_group(SIGKILL);
