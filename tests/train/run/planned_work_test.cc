@@ -5,7 +5,6 @@
 #include <string>
 
 #include "configs/run.pb.h"
-#include "tests/train/table_run.h"
 #include "tests/train/tiny_run.h"
 
 namespace lockstep::train {
@@ -48,17 +47,6 @@ TEST(CountWork, SaysWhenEachGradientIsReady) {
   }
   // The embedding, which is the classifier as well, is complete at the very end.
   EXPECT_EQ(work.root.parameters[0].ready, work.backward());
-}
-
-TEST(CountWork, AModelWithoutUnitsIsTheRoots) {
-  const TemporaryDirectory folder;
-  const dist::StepWork work = count_work(
-      run_of_layers(folder, {"model { mlp { inputs: 16 hidden_widths: [12] classes: 4 } } " +
-                             table_data(folder)}),
-      1);
-  ASSERT_TRUE(work.units.empty());
-  EXPECT_EQ(work.root.forward, 2.0 * 8 * (16 * 12 + 12 * 4));
-  EXPECT_EQ(work.root.forward, work.forward());
 }
 
 TEST(CountWork, HasAllParametersOnce) {
