@@ -373,30 +373,6 @@ TEST(ShardedModel, WhatNoBackwardOfAStepCommunicatedIsReducedAtItsEnd) {
   });
 }
 
-TEST(ShardedModel, AParameterIsHereOnlyWhileItsModuleRuns) {
-  all_ranks(2, [](ProcessGroup& group) {
-    SmallNet net;
-    const auto sharded = fully_shard(net, group);
-    const Tensor weight = net.blocks[1]->weight;
-    expect_error<DeviceError>([&] { (void)weight.sum(); },
-                              "parameter blocks.1.weight is not here: the values of its unit "
-                              "\"blocks.1\" are spread",
-                              "summon_full");
-    bool was_here = false;
-    net.blocks[2]->register_forward_pre_hook([&](const HookedModule&, std::span<Tensor>) {
-      expect_error<DeviceError>([&] { (void)weight.data(); }, "blocks.1.weight");
-      was_here = net.blocks[2]->weight.data() != nullptr;
-    });
-    run_step(*sharded, net, 0);
-    EXPECT_TRUE(was_here);
-    expect_error<DeviceError>([&] { (void)net.first.data(); }, "first");
-    sharded->summon_full_parameters();
-    EXPECT_NE(weight.data(), nullptr);
-    sharded->release_full_parameters();
-    expect_error<DeviceError>([&] { (void)weight.data(); }, "blocks.1.weight");
-  });
-}
-
 TEST(ShardedModel, ParametersAreGatheredAheadWithinALimit) {
   constexpr int64_t kBlock = 8192 * sizeof(float);  // an arena: the weight, and the bias's block
   const auto allocated_in_first_block = [](int64_t prefetch_bytes) {
