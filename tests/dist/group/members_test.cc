@@ -140,6 +140,7 @@ TEST_F(MembersOfAJob, GoOnWhicheverRankIsKilled) {
     const auto statuses = run_as_processes(3, [&](int rank, const AllGatherText& all_gather) {
       Member member(rank, 3, all_gather);
       if (member.sum(rank) != 3) return false;
+      (void)all_gather("");  // all have the sum
       if (rank == lost) raise(SIGKILL);
       return member.notices_loss() && member.go_on().empty() && member.present().size() == 2 &&
              member.sum(rank) == 3 - lost;
@@ -155,6 +156,7 @@ TEST_F(MembersOfAJob, LoseOneAfterTheOtherDownToOne) {
   const auto statuses = run_as_processes(3, [&](int rank, const AllGatherText& all_gather) {
     Member member(rank, 3, all_gather);
     if (member.sum(1) != 3) return false;
+    (void)all_gather("");
     if (rank == 0) raise(SIGKILL);
     if (!member.notices_loss() || !member.go_on().empty() || member.sum(1) != 2) return false;
     if (rank == 1) raise(SIGKILL);
@@ -168,6 +170,7 @@ TEST_F(MembersOfAJob, GoOnWhereTheOneThatDecidesIsKilledAsWell) {
   const auto statuses = run_as_processes(4, [&](int rank, const AllGatherText& all_gather) {
     Member member(rank, 4, all_gather);
     if (member.sum(1) != 4) return false;
+    (void)all_gather("");
     if (rank == 3) raise(SIGKILL);
     if (!member.notices_loss()) return false;
     // The first is lost as it decides.
@@ -194,6 +197,7 @@ TEST_F(MembersOfAJob, LeaveOutARankThatIsStoppedWhichIsAloneWhenItGoesOn) {
     Member member(rank, 4, all_gather);
     const std::vector<std::string> pids = all_gather(std::to_string(getpid()));
     if (member.sum(1) != 4) return false;
+    (void)all_gather("");
     if (rank == 3) raise(SIGKILL);
     if (rank == 2) raise(SIGSTOP);
     if (!member.notices_loss()) return false;
@@ -230,6 +234,7 @@ TEST_F(MembersOfAJob, AreJoinedWhenOneIsAlone) {
     Invitation invitation(rank, 1, all_gather, member ? &*member : nullptr);
     if (!member) member.emplace(invitation.join(rank));
     if (!member->go_on().empty() || member->sum(rank) != 3) return false;
+    (void)all_gather("");
     // They have all that is needed to go on without the one that was there first.
     if (rank == 0) raise(SIGKILL);
     return member->notices_loss() && member->go_on().empty() && member->sum(1) == 2;
