@@ -5,8 +5,9 @@
 //   soak [--minutes N] [--seed S] [--every SECONDS] [--ranks R] [--transport tcp|mpi] [--elastic]
 //
 // With --elastic ranks that are left go on by themselves, and those that are lost join them again;
-// once too few are left the job is started again. Ends with 0 if the job was never lost and never hung, nothing is left behind, and the
-// weights are equal bit for bit. The last line has the counts and the run's goodput.
+// once too few are left the job is started again. Ends with 0 if the job was never lost and never
+// hung, nothing is left behind, and the weights are equal bit for bit. The last line has the counts
+// and the run's goodput.
 
 #include <fmt/format.h>
 #include <sys/wait.h>
