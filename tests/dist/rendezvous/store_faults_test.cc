@@ -24,6 +24,7 @@
 #include "dist/rendezvous/store_limits.h"
 #include "dist/rendezvous/store_message.h"
 #include "dist/rendezvous/store_server.h"
+#include "tests/core/base/child_process.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/rendezvous/raw_client.h"
 #include "tests/dist/rendezvous/store_job.h"
@@ -301,18 +302,20 @@ StoreMessage wait_for_message(Connection& connection) {
 }
 
 TEST(StoreFaults, AValueThatTheServerReadsLateGoesOnWithItsFirstRead) {
-  // A rank looks at its connection once a second anyway. The fastest of several values tells
-  // whether they wait for that, whatever else the machine does.
+  if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer reads a large value for a second";
+  // A rank looks at its connection once a second anyway, and the socket holds a part of the value.
+  // The fastest of several values tells whether they wait for that, whatever else the machine does.
+  constexpr auto kWithoutWaiting = kLivenessInterval * 4 / 5;
   auto fastest = Clock::duration::max();
-  for (int i = 0; i < 5 && fastest >= kLivenessInterval / 2; ++i) {
+  for (int i = 0; i < 20 && fastest >= kWithoutWaiting; ++i) {
     with_other_server(
         [&](const Descriptor& socket) {
           using Kind = StoreMessage::Kind;
           Connection rank(Descriptor(::dup(socket.get())), kLargestStoreMessage);
           (void)wait_for_message(rank);
           rank.send({Kind::kWelcome, 0, {0, ::getpid(), 0}, {kStoreMagic, "here"}});
-          std::this_thread::sleep_for(milliseconds(100));  // the rank fills the socket
           const auto start = Clock::now();
+          std::this_thread::sleep_for(milliseconds(100));  // the rank fills the socket
           const StoreMessage message = wait_for_message(rank);
           fastest = std::min(fastest, Clock::now() - start);
           EXPECT_EQ(message.kind, Kind::kSet);
@@ -323,7 +326,7 @@ TEST(StoreFaults, AValueThatTheServerReadsLateGoesOnWithItsFirstRead) {
           store.set("k", std::string(15 << 20, 'x'));
         });
   }
-  EXPECT_LT(fastest, kLivenessInterval / 2);
+  EXPECT_LT(fastest, kWithoutWaiting);
 }
 
 TEST(StoreFaults, ARankThatIsAnotherBuildsIsToldBothVersions) {
