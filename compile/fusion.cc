@@ -16,7 +16,7 @@ constexpr int64_t kLongestRow = 64 * 1024;
 /// The number of elements that the node computes one by one, or 0.
 int64_t pointwise_count(const Graph& graph, const Node& node) {
   if (!loop_of(graph, node)) return 0;
-  return count_elements(graph.values[static_cast<size_t>(node.results[0])].sizes);
+  return count_elements(type_of(graph, node.results[0]).sizes);
 }
 
 /// The nodes of a graph on their way into another order.
@@ -137,28 +137,21 @@ Graph fuse_pointwise(Graph graph, size_t least) {
 
 Graph read_unexpanded(Graph graph) {
   std::vector<ValueId> source(graph.values.size(), kAbsent);
-  const auto type_of = [&](ValueId id) -> const ValueType& {
-    return graph.values[static_cast<size_t>(id)];
-  };
   for (Node& node : graph.nodes) {
     if (node.op->name() == "expand") {
       const ValueId from = node.arguments[0].values[0];
-      const ValueType& narrow = type_of(from);
-      const ValueType& wide = type_of(node.results[0]);
-      const size_t rank = wide.sizes.size();
       const bool is_column =
-          rank > 1 && narrow.sizes.size() == rank && narrow.sizes.back() == 1 &&
-          std::equal(wide.sizes.begin(), wide.sizes.end() - 1, narrow.sizes.begin());
+          is_column_of(type_of(graph, from).sizes, type_of(graph, node.results[0]).sizes);
       if (is_column) source[static_cast<size_t>(node.results[0])] = from;
       continue;
     }
     if (!is_elementwise(node)) continue;
-    const ValueType& result = type_of(node.results[0]);
+    const ValueType& result = type_of(graph, node.results[0]);
     bool has_whole = false;
     each_read(node, [&](ValueId id) {
       has_whole = has_whole || (source[static_cast<size_t>(id)] == kAbsent &&
-                                same(type_of(id).sizes, result.sizes) &&
-                                same(type_of(id).strides, result.strides));
+                                same(type_of(graph, id).sizes, result.sizes) &&
+                                same(type_of(graph, id).strides, result.strides));
     });
     if (!has_whole || !is_contiguous(result.sizes, result.strides)) continue;
     each_read(node, [&](ValueId& id) {

@@ -71,6 +71,10 @@ struct Graph {
   ValueId add_value(const ValueType& type);
 };
 
+inline const ValueType& type_of(const Graph& graph, ValueId id) {
+  return graph.values[static_cast<size_t>(id)];
+}
+
 /// Calls visit(id) for each value that the node reads, once an argument; kAbsent is left out.
 template <class Visit>
 void each_read(const Node& node, Visit&& visit) {

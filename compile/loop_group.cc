@@ -13,18 +13,8 @@ namespace lockstep::compiler {
 
 namespace {
 
-const ValueType& type_of(const Graph& graph, ValueId id) {
-  return graph.values[static_cast<size_t>(id)];
-}
-
 bool is_contiguous(const ValueType& type) {
   return lockstep::is_contiguous(type.sizes, type.strides);
-}
-
-/// Whether the sizes are those of `of` but for the last, which is 1.
-bool is_column_of(const Dims& sizes, const Dims& of) {
-  return sizes.size() == of.size() && sizes.size() > 1 && sizes.back() == 1 &&
-         std::equal(sizes.begin(), sizes.end() - 1, of.begin());
 }
 
 /// Whether the sizes are the last ones of `of`, behind dimensions of size 1.
@@ -54,6 +44,11 @@ Tensor few_elements(const ValueType& type) {
 }
 
 }  // namespace
+
+bool is_column_of(const Dims& sizes, const Dims& of) {
+  return sizes.size() == of.size() && sizes.size() > 1 && sizes.back() == 1 &&
+         std::equal(sizes.begin(), sizes.end() - 1, of.begin());
+}
 
 bool is_elementwise(const Node& node) {
   const Operator& op = *node.op;

@@ -24,6 +24,8 @@ struct NodeLoop {
 std::optional<NodeLoop> loop_of(const Graph& graph, const Node& node);
 /// Whether element i of the node's only result can only depend on elements of its arguments.
 bool is_elementwise(const Node& node);
+/// Whether the sizes are those of `of` but for the last, which is 1.
+bool is_column_of(const Dims& sizes, const Dims& of);
 
 /// How a group of such nodes (fuse_pointwise) runs: as one pass over memory, with the operators'
 /// own loops or with a kernel that was made of the same functors. Thread-safe; `request_kernel` is

@@ -68,7 +68,7 @@ RowGroup::~RowGroup() = default;
 void RowGroup::find_operands(const Graph& graph, std::span<const Node> nodes,
                              const std::vector<bool>& is_read_later) {
   const auto bound = [&](ValueId id) {
-    return Bound{id, *places_.find(graph, id), graph.values[static_cast<size_t>(id)]};
+    return Bound{id, *places_.find(graph, id), type_of(graph, id)};
   };
   for (const Node& node : nodes) {
     LS_CHECK(places_.add(graph, node), Error, "[compile] {} cannot be part of a fused group here.",
@@ -88,8 +88,8 @@ Graph RowGroup::tile(const Graph& graph, std::span<const Node> nodes, int64_t ro
   Graph tile;
   std::unordered_map<ValueId, ValueId> inside;
   const auto add = [&](ValueId id) {
-    const ValueType& type = graph.values[static_cast<size_t>(id)];
-    return inside[id] = tile.add_value(type_of_rows(type, *places_.find(graph, id), rows));
+    const RowPlace place = *places_.find(graph, id);
+    return inside[id] = tile.add_value(type_of_rows(type_of(graph, id), place, rows));
   };
   for (const Bound& operand : operands_) tile.inputs.push_back(add(operand.value));
   for (Node node : nodes) {

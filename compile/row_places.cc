@@ -10,10 +10,6 @@ namespace lockstep::compiler {
 
 namespace {
 
-const ValueType& type_of(const Graph& graph, ValueId id) {
-  return graph.values[static_cast<size_t>(id)];
-}
-
 /// Whether the argument names the last of `rank` dimensions and no other.
 bool is_last_dim(const Value& value, int64_t rank) {
   int64_t dim = 0;
@@ -92,9 +88,8 @@ std::optional<RowPlace> RowPlaces::place_of(const ValueType& type) const {
       (elements == 1 || (elements == rows_.length && type.sizes.back() == elements))) {
     return RowPlace::kShared;
   }
-  const bool is_column = type.sizes.size() == rows_.sizes.size() && type.sizes.back() == 1 &&
-                         std::equal(type.sizes.begin(), type.sizes.end() - 1, rows_.sizes.begin());
-  return is_column ? std::optional(RowPlace::kNumber) : std::nullopt;
+  if (is_column_of(type.sizes, rows_.sizes)) return RowPlace::kNumber;
+  return std::nullopt;
 }
 
 std::optional<RowPlace> RowPlaces::find(const Graph& graph, ValueId id) const {
