@@ -9,13 +9,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <mutex>
 #include <set>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
+
+#include "tests/emulation/cupti_records.h"
 
 namespace lockstep::cuda {
 
@@ -23,7 +23,6 @@ namespace {
 
 using Kernel = CUpti_ActivityKernel10;
 using Copy = CUpti_ActivityMemcpy6;
-using Record = std::variant<CUpti_ActivityAPI, Kernel, Copy>;
 
 /// The library's state; never destroyed, since work may run while the process ends.
 struct Fake {
@@ -32,27 +31,13 @@ struct Fake {
   CUpti_TimestampCallbackFunc clock = nullptr;
   CUpti_BuffersCallbackRequestFunc lend = nullptr;
   CUpti_BuffersCallbackCompleteFunc take = nullptr;
-  std::vector<Record> records;
+  std::vector<RecordBytes> records;
   size_t dropped = 0;
   uint32_t next = 1;
 };
 Fake& fake() {
   static Fake* const fake = new Fake;
   return *fake;
-}
-
-const void* start_of(const Record& record) {
-  return std::visit([](const auto& each) -> const void* { return &each; }, record);
-}
-size_t size_of_record(CUpti_ActivityKind kind) {
-  switch (kind) {
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-      return sizeof(Kernel);
-    case CUPTI_ACTIVITY_KIND_MEMCPY:
-      return sizeof(Copy);
-    default:
-      return sizeof(CUpti_ActivityAPI);
-  }
 }
 
 CUptiResult register_callbacks(CUpti_BuffersCallbackRequestFunc lend,
@@ -77,37 +62,8 @@ CUptiResult disable(CUpti_ActivityKind kind) {
 }
 CUptiResult flush(uint32_t) {
   const std::lock_guard lock(fake().mutex);
-  uint8_t* buffer = nullptr;
-  size_t size = 0, used = 0, most = 0;
-  for (const Record& record : fake().records) {
-    const size_t bytes = size_of_record(static_cast<const CUpti_Activity*>(start_of(record))->kind);
-    if (buffer != nullptr && used + bytes > size) {
-      fake().take(nullptr, 0, buffer, size, used);
-      buffer = nullptr;
-    }
-    if (buffer == nullptr) {
-      fake().lend(&buffer, &size, &most);
-      used = 0;
-    }
-    if (buffer == nullptr) {
-      ++fake().dropped;
-      continue;
-    }
-    std::memcpy(buffer + used, start_of(record), bytes);
-    used += bytes;
-  }
-  if (buffer != nullptr) fake().take(nullptr, 0, buffer, size, used);
+  fake().dropped += deliver(fake().records, fake().lend, fake().take);
   fake().records.clear();
-  return CUPTI_SUCCESS;
-}
-CUptiResult next_record(uint8_t* buffer, size_t valid, CUpti_Activity** record) {
-  size_t at = 0;
-  if (*record != nullptr) {
-    at = static_cast<size_t>(reinterpret_cast<uint8_t*>(*record) - buffer) +
-         size_of_record((*record)->kind);
-  }
-  if (at >= valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
-  *record = reinterpret_cast<CUpti_Activity*>(buffer + at);
   return CUPTI_SUCCESS;
 }
 CUptiResult dropped(CUcontext, uint32_t, size_t* count) {
@@ -131,7 +87,7 @@ CUptiResult result_text(CUptiResult, const char** text) {
 template <class Made>
 void keep(const Made& record) {
   const std::lock_guard lock(fake().mutex);
-  if (fake().kinds.contains(record.kind)) fake().records.emplace_back(record);
+  if (fake().kinds.contains(record.kind)) fake().records.push_back(bytes_of_record(record));
 }
 uint64_t now() { return fake().clock != nullptr ? fake().clock() : 0; }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/core/base/environment_variable.h"
+#include "tests/emulation/cupti_records.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -22,7 +23,7 @@ using ::testing::StartsWith;
 
 /// A CUPTI that returns records of the test's, and fails where the test says.
 struct Scripted {
-  std::vector<std::vector<uint8_t>> records;
+  std::vector<RecordBytes> records;
   std::vector<CUpti_ActivityKind> enabled;
   CUpti_ActivityKind refused = CUPTI_ACTIVITY_KIND_INVALID;
   CUpti_BuffersCallbackRequestFunc lend = nullptr;
@@ -42,8 +43,7 @@ Record record_of(CUpti_ActivityKind kind, uint32_t call, uint64_t start, uint64_
 }
 template <class Record>
 void add(const Record& record) {
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(&record);
-  scripted.records.emplace_back(bytes, bytes + sizeof(record));
+  scripted.records.push_back(bytes_of_record(record));
 }
 void add_call(uint32_t number, CUpti_ActivityKind kind, uint32_t callback, uint64_t start,
               uint64_t end) {
@@ -54,46 +54,7 @@ void add_call(uint32_t number, CUpti_ActivityKind kind, uint32_t callback, uint6
 }
 
 CUptiResult flush_all(uint32_t) {
-  uint8_t* buffer = nullptr;
-  size_t size = 0, used = 0, most = 0;
-  for (const std::vector<uint8_t>& record : scripted.records) {
-    if (buffer == nullptr || used + record.size() > size) {
-      if (buffer != nullptr) scripted.take(nullptr, 0, buffer, size, used);
-      scripted.lend(&buffer, &size, &most);
-      used = 0;
-      if (buffer == nullptr) {
-        ++scripted.dropped;
-        continue;
-      }
-    }
-    std::memcpy(buffer + used, record.data(), record.size());
-    used += record.size();
-  }
-  if (buffer != nullptr) scripted.take(nullptr, 0, buffer, size, used);
-  return CUPTI_SUCCESS;
-}
-
-/// The record after `*record` among those of the script, which are told apart by their kinds.
-CUptiResult read_next(uint8_t* buffer, size_t valid, CUpti_Activity** record) {
-  const auto size_of_kind = [](CUpti_ActivityKind kind) {
-    switch (kind) {
-      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-        return sizeof(CUpti_ActivityKernel10);
-      case CUPTI_ACTIVITY_KIND_MEMCPY:
-        return sizeof(CUpti_ActivityMemcpy6);
-      case CUPTI_ACTIVITY_KIND_MEMSET:
-        return sizeof(CUpti_ActivityMemset4);
-      default:
-        return sizeof(CUpti_ActivityAPI);
-    }
-  };
-  size_t at = 0;
-  if (*record != nullptr) {
-    at = static_cast<size_t>(reinterpret_cast<uint8_t*>(*record) - buffer) +
-         size_of_kind((*record)->kind);
-  }
-  if (at >= valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
-  *record = reinterpret_cast<CUpti_Activity*>(buffer + at);
+  scripted.dropped += deliver(scripted.records, scripted.lend, scripted.take);
   return CUPTI_SUCCESS;
 }
 
@@ -118,7 +79,7 @@ Cupti scripted_table() {
                 return CUPTI_SUCCESS;
               },
           .cuptiActivityFlushAll = &flush_all,
-          .cuptiActivityGetNextRecord = &read_next,
+          .cuptiActivityGetNextRecord = &next_record,
           .cuptiActivityGetNumDroppedRecords =
               [](CUcontext, uint32_t, size_t* count) {
                 *count = scripted.dropped;
