@@ -18,7 +18,8 @@ class Comebacks {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Of each rank so many without a checkpoint in between, after a wait that doubles with each.
+  /// Each rank is started again at most `max_restarts` times without a checkpoint in between, after
+  /// a wait that doubles each time.
   Comebacks(int max_restarts, double delay_seconds)
       : options_{.max_restarts = max_restarts, .delay_seconds = delay_seconds, .can_do = {}} {}
 

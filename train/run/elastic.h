@@ -42,7 +42,7 @@ std::string change_text(const WorldChange& loss);
 class JoinRequest : public DistError {
  public:
   explicit JoinRequest(std::vector<std::string> places);
-  /// Of the processes, as dist::Door has them.
+  /// Where the processes listen, as dist::Door tells it.
   const std::vector<std::string>& places() const { return places_; }
 
  private:
