@@ -108,6 +108,17 @@ class Member {
   std::vector<int> present_;
 };
 
+/// A rank of a job that starts with so many; nothing for a process that comes later.
+std::optional<Member> started(int rank, int ranks, const AllGatherText& all_gather) {
+  std::optional<Member> member;
+  if (rank < ranks) {
+    member.emplace(rank, ranks, all_gather);
+  } else {
+    (void)all_gather("");  // the place of rank 0 is told to all
+  }
+  return member;
+}
+
 /// How processes and ranks of a test find each other: on all of them, rank 0 having invited.
 class Invitation {
  public:
@@ -212,14 +223,8 @@ TEST_F(MembersOfAJob, LeaveOutARankThatIsStoppedWhichIsAloneWhenItGoesOn) {
 
 TEST_F(MembersOfAJob, AreJoinedByProcessesThatTheyCall) {
   const auto statuses = run_as_processes(5, [&](int rank, const AllGatherText& all_gather) {
-    std::optional<Member> member;
-    // The start is one of three ranks.
-    if (rank < 3) {
-      member.emplace(rank, 3, all_gather);
-      if (member->sum(1) != 3) return false;
-    } else {
-      (void)all_gather("");
-    }
+    std::optional<Member> member = started(rank, 3, all_gather);
+    if (member && member->sum(1) != 3) return false;
     Invitation invitation(rank, 3, all_gather, member ? &*member : nullptr);
     if (!member) member.emplace(invitation.join(rank));
     return member->go_on().empty() && member->rank() == rank && member->sum(rank) == 10;
@@ -244,12 +249,7 @@ TEST_F(MembersOfAJob, AreJoinedWhenOneIsAlone) {
 
 TEST_F(MembersOfAJob, GoOnWithoutAProcessThatIsLostAsItJoins) {
   const auto statuses = run_as_processes(4, [&](int rank, const AllGatherText& all_gather) {
-    std::optional<Member> member;
-    if (rank < 2) {
-      member.emplace(rank, 2, all_gather);
-    } else {
-      (void)all_gather("");
-    }
+    std::optional<Member> member = started(rank, 2, all_gather);
     Invitation invitation(rank, 2, all_gather, member ? &*member : nullptr);
     if (rank == 2) raise(SIGKILL);
     if (!member) member.emplace(invitation.join(rank));
@@ -261,12 +261,7 @@ TEST_F(MembersOfAJob, GoOnWithoutAProcessThatIsLostAsItJoins) {
 
 TEST_F(MembersOfAJob, AreJoinedWhereTheOneThatDecidesIsKilled) {
   const auto statuses = run_as_processes(3, [&](int rank, const AllGatherText& all_gather) {
-    std::optional<Member> member;
-    if (rank < 2) {
-      member.emplace(rank, 2, all_gather);
-    } else {
-      (void)all_gather("");
-    }
+    std::optional<Member> member = started(rank, 2, all_gather);
     Invitation invitation(rank, 2, all_gather, member ? &*member : nullptr);
     if (!member) member.emplace(invitation.join(rank));
     const auto decide = [&] {
@@ -281,13 +276,8 @@ TEST_F(MembersOfAJob, AreJoinedWhereTheOneThatDecidesIsKilled) {
 
 TEST_F(MembersOfAJob, AreGoneForAProcessThatWasCalledBeforeALoss) {
   const auto statuses = run_as_processes(3, [&](int rank, const AllGatherText& all_gather) {
-    std::optional<Member> member;
-    if (rank < 2) {
-      member.emplace(rank, 2, all_gather);
-      if (member->sum(1) != 2) return false;
-    } else {
-      (void)all_gather("");
-    }
+    std::optional<Member> member = started(rank, 2, all_gather);
+    if (member && member->sum(1) != 2) return false;
     // The leader has called the process, and is lost before the others have heard of it.
     Invitation invitation(rank, 2, all_gather, rank == 0 ? &*member : nullptr);
     if (rank == 0) raise(SIGKILL);
