@@ -4,7 +4,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "compile/native/native_build.h"
 #include "core/base/cond_var.h"
 #include "core/base/content_hash.h"
 #include "core/base/mutex.h"
@@ -14,7 +13,7 @@ namespace lockstep::compiler {
 
 void PendingKernel::make(const BuildLimits& limits) noexcept {
   try {
-    library_.emplace(build_native(source_, limits).path());
+    library_.emplace(build_native(source_, limits, place_).path());
     kernel_.store(reinterpret_cast<LoopKernel>(library_->find("lockstep_loop_kernel")),
                   std::memory_order_release);
     end({});
@@ -57,7 +56,7 @@ class KernelBuilder {
     std::erase_if(known_, [](const auto& each) { return each.second.expired(); });
     std::weak_ptr<PendingKernel>& known = known_[ContentHasher().add(source.text).result().hex()];
     if (auto kernel = known.lock()) return kernel;
-    auto kernel = std::make_shared<PendingKernel>(std::move(source));
+    auto kernel = std::make_shared<PendingKernel>(std::move(source), BuildPlace());
     if (thread_.left_behind()) {
       kernel->end("[compile] a forked process makes no kernels.");
       return kernel;

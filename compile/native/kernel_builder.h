@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "compile/native/native_build.h"
 #include "compile/native/native_library.h"
 #include "compile/native/native_source.h"
-#include "compile/native/toolchain.h"
 #include "core/dispatch/element_loop.h"
 
 namespace lockstep::compiler {
@@ -15,7 +15,8 @@ namespace lockstep::compiler {
 /// A loop kernel that is being made by another thread. Thread-safe.
 class PendingKernel {
  public:
-  explicit PendingKernel(NativeSource source) : source_(std::move(source)) {}
+  PendingKernel(NativeSource source, BuildPlace place)
+      : source_(std::move(source)), place_(std::move(place)) {}
   PendingKernel(const PendingKernel&) = delete;
   PendingKernel& operator=(const PendingKernel&) = delete;
 
@@ -37,6 +38,7 @@ class PendingKernel {
   void end(std::string failure) noexcept;
 
   NativeSource source_;
+  BuildPlace place_;
   std::optional<NativeLibrary> library_;
   std::string failure_;  ///< does not change once done
   std::atomic<LoopKernel> kernel_ = nullptr;
@@ -44,7 +46,8 @@ class PendingKernel {
 };
 
 /// Has a kernel made in the background, behind those that were requested before, or returns the one
-/// of the same text that exists. Kernels that nobody holds any more are not made.
+/// of the same text that exists. Kernels that nobody holds any more are not made. Where it is kept
+/// and which compiler makes it is read from the environment here, in the caller's thread.
 std::shared_ptr<const PendingKernel> request_kernel(NativeSource source);
 
 }  // namespace lockstep::compiler

@@ -10,7 +10,6 @@
 #include <optional>
 #include <thread>
 
-#include "compile/native/library_cache.h"
 #include "core/base/build_identity.h"
 #include "core/base/check.h"
 #include "core/base/owned_fd.h"
@@ -33,8 +32,8 @@ OwnedFd lock_of(const fs::path& folder, const BuildLimits& limits) {
   return lock;
 }
 
-Toolchain machine_toolchain(const BuildLimits& limits) {
-  std::optional<Toolchain> found = find_toolchain(limits);
+Toolchain machine_toolchain(const BuildLimits& limits, const std::string& chosen) {
+  std::optional<Toolchain> found = find_toolchain(limits, chosen);
   LS_CHECK(
       found, Error,
       "[compile] there is no C++ compiler: expected one of $CXX, c++, g++ and clang++. Install "
@@ -51,9 +50,8 @@ ContentHash key_of(const NativeSource& source, const Toolchain& toolchain) {
   return hasher.result();
 }
 
-/// The user's cache, unless its folder cannot be used.
-std::optional<LibraryCache> usual_cache() {
-  const auto folder = LibraryCache::usual_folder();
+/// The cache in a folder, unless that cannot be used.
+std::optional<LibraryCache> open_cache(const std::optional<fs::path>& folder) {
   if (!folder) return std::nullopt;
   try {
     return LibraryCache(*folder);
@@ -82,10 +80,11 @@ NativeFile::~NativeFile() {
   if (!temporary_folder_.empty()) fs::remove_all(temporary_folder_, ignored);
 }
 
-NativeFile build_native(const NativeSource& source, const BuildLimits& limits) {
-  const Toolchain toolchain = machine_toolchain(limits);
+NativeFile build_native(const NativeSource& source, const BuildLimits& limits,
+                        const BuildPlace& place) {
+  const Toolchain toolchain = machine_toolchain(limits, place.compiler);
   const ContentHash key = key_of(source, toolchain);
-  std::optional<LibraryCache> cache = usual_cache();
+  std::optional<LibraryCache> cache = open_cache(place.cache);
   const auto made_before = [&] { return cache ? cache->find(key) : std::nullopt; };
   if (auto file = made_before()) return {*std::move(file), {}};
   const fs::path workplace = new_workplace(cache), text = workplace / "source.cc";

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "compile/native/library_cache.h"
 #include "compile/native/native_source.h"
 #include "compile/native/toolchain.h"
 
@@ -27,11 +30,19 @@ class NativeFile {
   std::filesystem::path temporary_folder_;  ///< empty: none
 };
 
-/// Returns the library that this machine's compiler makes of a source, from the user's cache if it
-/// was made before (LibraryCache::usual_folder), by whichever process. Processes of one machine
-/// compile in turn, so a job's ranks compile a source once. Where the cache cannot be used the
-/// library is made for this process alone. Throws Error if there is no compiler or it fails.
-/// Thread-safe.
-NativeFile build_native(const NativeSource& source, const BuildLimits& limits = {});
+/// What the process' environment says of a build. It is read where a library is asked for: the
+/// thread that compiles it later may find the variables changed, or just being changed.
+struct BuildPlace {
+  /// Where libraries are kept; nullopt: each is made for this process alone.
+  std::optional<std::filesystem::path> cache = LibraryCache::usual_folder();
+  std::string compiler = chosen_compiler();
+};
+
+/// Returns the library that this machine's compiler makes of a source, from the cache if it was
+/// made before, by whichever process. Processes of one machine compile in turn, so a job's ranks
+/// compile a source once. Where the cache cannot be used the library is made for this process
+/// alone. Throws Error if there is no compiler or it fails. Thread-safe.
+NativeFile build_native(const NativeSource& source, const BuildLimits& limits = {},
+                        const BuildPlace& place = {});
 
 }  // namespace lockstep::compiler

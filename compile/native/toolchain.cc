@@ -114,11 +114,14 @@ ToolResult run_tool(const std::vector<std::string>& command, const BuildLimits& 
   return result;
 }
 
-std::optional<Toolchain> find_toolchain(const BuildLimits& limits) {
+std::string chosen_compiler() {
+  const char* const chosen = std::getenv("CXX");
+  return chosen != nullptr ? chosen : "";
+}
+
+std::optional<Toolchain> find_toolchain(const BuildLimits& limits, const std::string& chosen) {
   std::vector<std::string> programs = {"c++", "g++", "clang++"};
-  if (const char* const chosen = std::getenv("CXX"); chosen != nullptr && *chosen != '\0') {
-    programs.insert(programs.begin(), chosen);
-  }
+  if (!chosen.empty()) programs.insert(programs.begin(), chosen);
   for (const std::string& program : programs) {
     ToolResult result = run_tool({program, "--version"}, limits);
     if (result.status == 0) return Toolchain{program, std::move(result.output)};

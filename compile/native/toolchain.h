@@ -32,8 +32,12 @@ struct ToolResult {
 /// killed when a limit is reached.
 ToolResult run_tool(const std::vector<std::string>& command, const BuildLimits& limits);
 
-/// The first of $CXX, c++, g++ and clang++ that runs; nullopt if none does.
-std::optional<Toolchain> find_toolchain(const BuildLimits& limits);
+/// The user's choice of a compiler: $CXX, or nothing.
+std::string chosen_compiler();
+
+/// The first of `chosen` (unless empty), c++, g++ and clang++ that runs; nullopt if none does.
+std::optional<Toolchain> find_toolchain(const BuildLimits& limits,
+                                        const std::string& chosen = chosen_compiler());
 
 /// Compiles a file to a shared library. Throws Error with what the compiler says.
 void compile_library(const Toolchain& toolchain, const std::filesystem::path& source,
