@@ -49,8 +49,8 @@ BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
     const auto arena = static_cast<size_t>(parameter.arena);
     Open& filling = open[arena];
     // With the gap behind it, which is reduced with it.
-    const int64_t bytes =
-        blocks_of(parameter.elements) * kGradientAlignment * parameter.element_bytes;
+    const int64_t elements = aligned_elements(parameter.elements, parameter.element_bytes);
+    const int64_t bytes = elements * parameter.element_bytes;
     const int64_t limit = plan.buckets.empty() ? limits.first_bytes : limits.bytes;
     if (!filling.bucket.parameters.empty() && filling.bytes + bytes > limit) close(filling);
     int64_t& end = plan.arena_elements[arena];
@@ -59,7 +59,7 @@ BucketPlan plan_buckets(std::span<const PlannedParameter> parameters,
       filling.bucket.first = end;
     }
     plan.offsets[index] = end;
-    end += blocks_of(parameter.elements) * kGradientAlignment;
+    end += elements;
     filling.bucket.end = end;
     filling.bucket.parameters.push_back(index);
     filling.bytes += bytes;

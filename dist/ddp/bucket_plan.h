@@ -59,12 +59,13 @@ struct BucketPlan {
   friend bool operator==(const BucketPlan&, const BucketPlan&) = default;
 };
 
-/// Alignment of gradients in an arena, in elements: the block size of the norms, which is also the
-/// unit in which shards are cut.
-inline constexpr int64_t kGradientAlignment = 4096;
-/// Number of blocks of that size that `elements` elements take.
-inline int64_t blocks_of(int64_t elements) {
-  return (elements + kGradientAlignment - 1) / kGradientAlignment;
+/// Alignment of gradients in an arena, in bytes: a cache line, so that threads never write to the
+/// same one, and vectors of any width are aligned.
+inline constexpr int64_t kGradientAlignment = 64;
+/// Elements that a gradient takes in an arena, with the gap behind it.
+inline int64_t aligned_elements(int64_t elements, int64_t element_bytes) {
+  const int64_t line = kGradientAlignment / element_bytes;
+  return (elements + line - 1) / line * line;
 }
 
 /// Puts the parameters into buckets in the order `order`, in which their gradients become ready: a

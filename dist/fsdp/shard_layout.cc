@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "dist/ddp/bucket_plan.h"
 
 namespace lockstep::dist {
 
@@ -12,10 +11,10 @@ ShardLayout::ShardLayout(std::span<const int64_t> elements, int ranks)
   LS_ASSERT(ranks >= 1);
   int64_t blocks = 0;
   for (const int64_t size : sizes_) {
-    offsets_.push_back(blocks * kGradientAlignment);
+    offsets_.push_back(blocks * kShardBlock);
     blocks += blocks_of(size);
   }
-  shard_ = (blocks + ranks - 1) / ranks * kGradientAlignment;
+  shard_ = (blocks + ranks - 1) / ranks * kShardBlock;
 }
 
 std::optional<ShardSlice> ShardLayout::slice(uint32_t parameter, int rank) const {

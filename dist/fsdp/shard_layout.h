@@ -7,6 +7,12 @@
 
 namespace lockstep::dist {
 
+/// Shards are cut at multiples of this many elements of a parameter: the blocks of the norms, whose
+/// sums then are each of one rank.
+inline constexpr int64_t kShardBlock = 4096;
+/// Number of such blocks that `elements` elements take.
+inline int64_t blocks_of(int64_t elements) { return (elements + kShardBlock - 1) / kShardBlock; }
+
 /// A run of elements of one parameter that lies in a rank's shard.
 struct ShardSlice {
   uint32_t parameter = 0;  ///< index within the unit
@@ -20,9 +26,9 @@ struct ShardSlice {
 
 /// Where the parameters of one unit lie in its arena, and which part of the arena each rank keeps.
 ///
-/// Parameters follow one another, each from a multiple of kGradientAlignment (4,096 elements: the
-/// blocks of norms). A shard is a contiguous run of such blocks, of the same length on every rank:
-/// the arena is padded to a multiple of ranks x 4,096 elements. So a gather of the shards is the
+/// Parameters follow one another, each from a multiple of kShardBlock elements. A shard is a
+/// contiguous run of such blocks, of the same length on every rank: the arena is padded to a
+/// multiple of ranks x kShardBlock elements. So a gather of the shards is the
 /// arena, without a copy, and a block of a parameter belongs to exactly one rank.
 class ShardLayout {
  public:

@@ -13,7 +13,6 @@
 #include "core/ops/index/index.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
-#include "dist/ddp/bucket_plan.h"
 #include "dist/fsdp/sharded_unit.h"
 #include "dist/group/agreement.h"
 
@@ -303,7 +302,7 @@ void ShardedModel::list_blocks() {
     const ShardLayout& layout = units_[trained.place.unit]->values.layout();
     const int64_t blocks = blocks_of(trained.parameter.tensor.numel());
     for (int64_t block = 0; block < blocks; ++block) {
-      const int64_t at = layout.offset(trained.place.index) + block * kGradientAlignment;
+      const int64_t at = layout.offset(trained.place.index) + block * kShardBlock;
       const int64_t rank = at / layout.shard_elements();
       found.push_back({rank, next[static_cast<size_t>(rank)]++});
     }

@@ -55,11 +55,12 @@ class Copies {
   }
 
   double sent() const {
-    double elements = 0;
+    double bytes = 0;
     for (const PlannedParameter& each : planned_) {
-      elements += static_cast<double>(blocks_of(each.elements) * kGradientAlignment);
+      bytes += static_cast<double>(aligned_elements(each.elements, each.element_bytes) *
+                                   each.element_bytes);
     }
-    return sent_bytes(OpKind::kAllReduce, 4 * elements, world_of(cluster_));
+    return sent_bytes(OpKind::kAllReduce, bytes, world_of(cluster_));
   }
 
  private:

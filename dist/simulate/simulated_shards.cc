@@ -23,7 +23,7 @@ UnitBytes bytes_of(const UnitWork& unit, bool is_root, int64_t ranks, const Shar
   int64_t vectors = 0, matrices = 0;
   for (const ParameterWork& each : unit.parameters) {
     elements.push_back(each.elements);
-    (each.is_matrix ? matrices : vectors) += blocks_of(each.elements) * kGradientAlignment;
+    (each.is_matrix ? matrices : vectors) += blocks_of(each.elements) * kShardBlock;
   }
   const ShardLayout layout(elements, static_cast<int>(ranks));
   const auto arena = static_cast<double>(layout.elements());

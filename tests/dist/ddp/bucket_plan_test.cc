@@ -25,8 +25,8 @@ std::vector<PlannedParameter> of_sizes(std::initializer_list<int64_t> elements) 
 TEST(BucketPlan, ParametersLieInTheGivenOrder) {
   const auto parameters = of_sizes({10, 5000, 20});
   const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{2, 0, 1}, kUsualLimits);
-  EXPECT_THAT(plan.offsets, ElementsAre(4096, 8192, 0));
-  EXPECT_THAT(plan.arena_elements, ElementsAre(16384));
+  EXPECT_THAT(plan.offsets, ElementsAre(32, 48, 0));
+  EXPECT_THAT(plan.arena_elements, ElementsAre(5056));
   ASSERT_EQ(plan.buckets.size(), 1u);
   EXPECT_THAT(plan.buckets[0].parameters, ElementsAre(2, 0, 1));
 }
@@ -43,13 +43,20 @@ TEST(BucketPlan, TheFirstBucketIsSmallAndNoneGrowsBeyondItsLimit) {
 }
 
 TEST(BucketPlan, GapsCountForTheLimit) {
-  // Each takes a whole block of 16 KiB in the arena.
+  // Each takes a whole cache line in the arena.
   const auto parameters = of_sizes({10, 10, 10, 10});
   const BucketPlan plan = plan_buckets(parameters, std::vector<uint32_t>{0, 1, 2, 3},
-                                       {.first_bytes = 16384, .bytes = 32768});
+                                       {.first_bytes = 64, .bytes = 128});
   ASSERT_EQ(plan.buckets.size(), 3u);
-  for (const Bucket& each : plan.buckets) EXPECT_LE(bucket_bytes(each, parameters), 32768);
-  EXPECT_EQ(bucket_bytes(plan.buckets[0], parameters), 16384);
+  for (const Bucket& each : plan.buckets) EXPECT_LE(bucket_bytes(each, parameters), 128);
+  EXPECT_EQ(bucket_bytes(plan.buckets[0], parameters), 64);
+}
+
+TEST(BucketPlan, ManySmallParametersTakeLittleMoreThanTheirGradients) {
+  const std::vector<PlannedParameter> parameters(12'000, {.elements = 256 + 1});
+  const auto order = reverse_order(parameters.size());
+  const BucketPlan plan = plan_buckets(parameters, order, kUsualLimits);
+  EXPECT_LT(plan.arena_elements[0], 12'000 * (256 + 1 + 64 / 4));
 }
 
 TEST(BucketPlan, AFirstSizeThatIsNotGivenIsNoLargerThanTheOthers) {
@@ -132,14 +139,15 @@ TEST(BucketPlan, EveryParameterIsInOneBucketWhateverTheModel) {
       const Bucket& bucket = plan.buckets[b];
       int64_t bytes = 0;
       int64_t at = bucket.first;
-      ASSERT_EQ(bucket.first % kGradientAlignment, 0);
+      ASSERT_EQ(bucket.first * parameters[bucket.parameters[0]].element_bytes % 64, 0);
       for (const uint32_t each : bucket.parameters) {
         ++times[each];
         bytes += parameters[each].elements * parameters[each].element_bytes;
         ASSERT_EQ(parameters[each].arena, bucket.arena);
         ASSERT_EQ(plan.bucket_of[each], b);
         ASSERT_EQ(plan.offsets[each], at);
-        at += (parameters[each].elements + 4095) / 4096 * 4096;
+        at += parameters[each].elements;
+        while (at * parameters[each].element_bytes % 64 != 0) ++at;
       }
       ASSERT_EQ(bucket.end, at);
       ASSERT_TRUE(bucket.parameters.size() == 1 ||

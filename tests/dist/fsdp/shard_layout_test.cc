@@ -6,8 +6,6 @@
 
 #include <vector>
 
-#include "dist/ddp/bucket_plan.h"
-
 namespace lockstep::dist {
 namespace {
 
@@ -32,7 +30,7 @@ RC_GTEST_PROP(ShardLayout, EveryElementIsInExactlyOneShardAtItsPlaceOfTheArena, 
   for (int rank = 0; rank < ranks; ++rank) {
     for (const ShardSlice& each : layout.slices(rank)) {
       RC_ASSERT(each.size() > 0);
-      RC_ASSERT(each.first % kGradientAlignment == 0);
+      RC_ASSERT(each.first % kShardBlock == 0);
       RC_ASSERT(each.offset >= 0 && each.offset + each.size() <= layout.shard_elements());
       const int64_t in_arena = rank * layout.shard_elements() + each.offset;
       RC_ASSERT(in_arena == layout.offset(each.parameter) + each.first);
@@ -56,7 +54,7 @@ RC_GTEST_PROP(ShardLayout, PaddingIsLessThanOneBlockARankAndAParameter, ()) {
   int64_t sum = 0;
   for (const int64_t size : sizes) sum += size;
   RC_ASSERT(layout.elements() - sum <
-            static_cast<int64_t>(sizes.size() + static_cast<size_t>(ranks)) * kGradientAlignment);
+            static_cast<int64_t>(sizes.size() + static_cast<size_t>(ranks)) * kShardBlock);
 }
 
 }  // namespace
