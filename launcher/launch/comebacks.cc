@@ -14,8 +14,8 @@ std::string Comebacks::after(const LaunchFailure& failure, int64_t saved, Clock:
   const RestartPolicy::Decision next =
       rank.policy.after(failure, saved > std::exchange(rank.saved, saved));
   if (!next.again) {
-    return fmt::format("rank {} stays out: it was started again {} times without a new checkpoint",
-                       failure.rank, options_.max_restarts);
+    return fmt::format("rank {} stays out: it was started again {} time{} without a new checkpoint",
+                       failure.rank, options_.max_restarts, options_.max_restarts == 1 ? "" : "s");
   }
   rank.due = now + std::chrono::ceil<std::chrono::milliseconds>(
                        std::chrono::duration<double>(next.delay_seconds));
