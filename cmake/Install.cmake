@@ -30,6 +30,9 @@ set_target_properties(lockstep_program PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_t
 install(TARGETS lockstep lockstep_plugin EXPORT LockstepTargets
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev)
 install(TARGETS lockstep_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
+if(TARGET lockstep_parquet)
+  install(TARGETS lockstep_parquet LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime)
+endif()
 install(EXPORT LockstepTargets NAMESPACE Lockstep:: DESTINATION "${package_dir}" COMPONENT dev)
 
 install(FILES "${PROJECT_SOURCE_DIR}/include/lockstep/lockstep.h"

@@ -91,18 +91,19 @@ Parts read_line(std::string_view line, const ExampleForm& form) {
   return form.chat ? chat_parts(object, *form.chat) : completion_parts(object, form);
 }
 
-ByteSource open_examples(const std::filesystem::path& path) {
+ByteSource open_examples(const std::filesystem::path& path, const ExampleForm& form) {
   LS_CHECK(is_json_lines(path), DataError,
            "[data] {}: expected a file of JSON lines, whose name ends in .jsonl, .jsonl.gz or "
-           ".jsonl.zst. Rename it, or name such files alone.",
+           ".jsonl.zst, or a .parquet file. Rename it, or name such files alone.",
            path.string());
-  return open_json_lines(path);
+  if (form.chat) return open_json_lines(path, {form.chat->field});
+  return open_json_lines(path, {form.prompt, form.completion});
 }
 
 }  // namespace
 
 ExampleReader::ExampleReader(const std::filesystem::path& path, ExampleForm form)
-    : ExampleReader(open_examples(path), path.string(), std::move(form)) {}
+    : ExampleReader(open_examples(path, form), path.string(), form) {}
 
 ExampleReader::ExampleReader(ByteSource source, std::string file, ExampleForm form)
     : form_(std::move(form)),

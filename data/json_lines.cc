@@ -11,6 +11,7 @@
 #include "core/base/files/zstd.h"
 #include "core/base/parse_json.h"
 #include "core/base/utf8.h"
+#include "data/parquet.h"
 
 namespace lockstep::train {
 namespace {
@@ -98,6 +99,7 @@ std::string read_field(std::string_view line, const std::string& field, std::str
 }  // namespace
 
 bool is_json_lines(const std::filesystem::path& path) {
+  if (is_parquet(path)) return true;
   constexpr std::array<std::string_view, 3> kEnds = {".jsonl", ".jsonl.gz", ".jsonl.zst"};
   const std::string name = path.filename().string();
   for (const std::string_view end : kEnds) {
@@ -106,7 +108,9 @@ bool is_json_lines(const std::filesystem::path& path) {
   return false;
 }
 
-ByteSource open_json_lines(const std::filesystem::path& path) {
+ByteSource open_json_lines(const std::filesystem::path& path,
+                           const std::vector<std::string>& members) {
+  if (is_parquet(path)) return parquet_rows(path, members);
   auto file = std::make_shared<RegularFile>(path, kMostTextBytes);
   ByteSource bytes = [file](std::span<std::byte> into) { return file->read(into); };
   if (path.extension() == ".zst") return zstd_unpacked(std::move(bytes), path.string());
@@ -142,7 +146,7 @@ void DamageableLines::skip(const std::string& problem) {
 }
 
 JsonLinesReader::JsonLinesReader(const std::filesystem::path& path, JsonLinesOptions options)
-    : JsonLinesReader(open_json_lines(path), path.string(), std::move(options)) {}
+    : JsonLinesReader(open_json_lines(path, {options.field}), path.string(), options) {}
 
 JsonLinesReader::JsonLinesReader(ByteSource source, std::string file, JsonLinesOptions options)
     : field_(std::move(options.field)),

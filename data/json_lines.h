@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/files/gzip.h"
 #include "data/line_reader.h"
@@ -19,10 +20,13 @@ struct JsonLinesOptions {
   bool skip_damaged_lines = false;  ///< and count them; false: the first one is an error
 };
 
-/// Whether `path` is read as JSON lines: its name ends in .jsonl, .jsonl.gz or .jsonl.zst.
+/// Whether `path` is read as JSON lines: its name ends in .jsonl, .jsonl.gz or .jsonl.zst, or in
+/// .parquet, whose rows become lines (data/parquet.h).
 bool is_json_lines(const std::filesystem::path& path);
-/// The lines of such a file, decompressed. Throws DataError if it cannot be read.
-ByteSource open_json_lines(const std::filesystem::path& path);
+/// The lines of such a file, decompressed; those of a Parquet file have the members `members`
+/// alone. Throws DataError if it cannot be read.
+ByteSource open_json_lines(const std::filesystem::path& path,
+                           const std::vector<std::string>& members);
 /// What is wrong with a line as UTF-8; empty if nothing is.
 std::string utf8_problem(std::string_view line);
 

@@ -200,7 +200,8 @@ void add_tokenize(const Verb& data) {
       .not_negative();
   verb.option("--held-out-output", options->held_out_output, "Token file for validation");
   verb.option("--json-field", options->json_lines.field,
-              ".jsonl, .jsonl.gz, .jsonl.zst: member of each object with the text (default text)");
+              ".jsonl, .jsonl.gz, .jsonl.zst, .parquet: member or column with the text (default "
+              "text)");
   verb.option("--separator", options->json_lines.separator,
               "JSON lines: text between two documents (default: the end-of-text token, or a line "
               "end)");

@@ -73,7 +73,7 @@ const Allowed& allowed_rooms() {
       {"nn", {"nn/recurrent", "nn/scaling"}},
       {"nn/adapters", {"nn"}},
       {"nn/models", {"nn", "nn/adapters", "nn/scaling"}},
-      {"data", {"data/tokenizers"}},
+      {"data", {"data/parquet", "data/tokenizers"}},
       {"data/loader", {"data"}},
       {"train", {"train/weights", "train/report", "train/optimizer", "train/watch"}},
       {"train/run", {"train", "train/weights", "train/report", "train/optimizer"}},
@@ -177,6 +177,9 @@ const std::vector<Wrapping>& wrappings() {
       {"oneapi/", [](auto& path) { return in(path, "kernels/cpu"); }, "kernels/cpu"},
       {"zstd.h", [](auto& path) { return path == "core/base/files/zstd.cc"; },
        "core/base/files/zstd.cc"},
+      // The module alone links Arrow.
+      {"arrow/", [](auto& path) { return in(path, "data/parquet"); }, "data/parquet"},
+      {"parquet/", [](auto& path) { return in(path, "data/parquet"); }, "data/parquet"},
       {"mpi.h", [](auto& path) { return path == "dist/transport/mpi_transport.cc"; },
        "dist/transport/mpi_transport.cc"},
       {"nccl.h", wraps_cuda, "core/cuda, kernels/cuda, dist/nccl"},
