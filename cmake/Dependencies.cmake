@@ -51,9 +51,10 @@ if(LOCKSTEP_WITH_LAPACK AND LOCKSTEP_lapack_LIBRARY AND LOCKSTEP_blas_LIBRARY)
   endforeach()
 endif()
 lockstep_find(lockstep::xxhash xxhash.h xxhash libxxhash-dev)
+lockstep_find(lockstep::utf8proc utf8proc.h utf8proc libutf8proc-dev)
 
 target_link_libraries(lockstep_settings INTERFACE
-    lockstep::xxhash fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11
+    lockstep::xxhash lockstep::utf8proc fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11
     ZLIB::ZLIB LibLZMA::LibLZMA BZip2::BZip2 Threads::Threads)
 
 if(LOCKSTEP_WITH_BENCHMARK)

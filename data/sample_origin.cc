@@ -20,7 +20,7 @@ class Reader {
       : documents_(documents), tokenizer_(tokenizer) {}
 
   void pass(uint32_t token) {
-    if (token == tokenizer_.end_of_text()) return;  // stands between documents, and has no bytes
+    if (token == tokenizer_.end_of_text()) return end_document();
     text_.clear();
     tokenizer_.decode(token, text_);
     int64_t size = std::ssize(text_);
@@ -39,15 +39,26 @@ class Reader {
   }
 
  private:
+  /// The token between documents is where one begins, also behind a text of which the tokenizer has
+  /// made a shorter or longer one.
+  void end_document() {
+    while (ended_ + 1 < documents_.count() && !is_alone(ended_)) ++ended_;
+    ended_ = std::min(ended_ + 1, documents_.count() - 1);
+    document_ = ended_;
+    byte_ = 0;
+  }
+  bool is_alone(size_t document) const {
+    return tokenizer_.end_of_text() && documents_.ends_with_token(document);
+  }
   /// Bytes of a document that are in its tokens.
   int64_t size_of(size_t document) const {
-    const bool is_alone = tokenizer_.end_of_text() && documents_.ends_with_token(document);
-    return std::ssize(is_alone ? documents_.text(document)
-                               : documents_.text_and_separator(document));
+    return std::ssize(is_alone(document) ? documents_.text(document)
+                                         : documents_.text_and_separator(document));
   }
 
   const Documents& documents_;
   const Tokenizer& tokenizer_;
+  size_t ended_ = 0;  ///< documents that ended, by the tokens between them
   size_t document_ = 0;
   int64_t byte_ = 0;  ///< in it
   std::string text_;

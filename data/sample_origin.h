@@ -27,8 +27,9 @@ struct SampleOrigin {
 std::string file_and_line(const SampleOrigin& origin);
 
 /// Where tokens lie in the documents that `tokens` were made of by `tokenizer` (tokenize in
-/// data/tokenized_text.h). `offsets` are indices of tokens. Takes the time to decode all tokens
-/// before the last of them.
+/// data/tokenized_text.h). `offsets` are indices of tokens. In documents that the tokenizer brings
+/// into another form (TokenizerJson::composes) bytes count in that form. Takes the time to decode
+/// all tokens before the last of them.
 std::vector<SampleOrigin> origins_in(const Documents& documents, const TokenArray& tokens,
                                      const Tokenizer& tokenizer, std::span<const int64_t> offsets);
 

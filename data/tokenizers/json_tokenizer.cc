@@ -10,6 +10,7 @@
 #include "core/base/files/regular_file.h"
 #include "core/base/utf8.h"
 #include "data/tokenizers/hugging_face_tokenizer.h"
+#include "data/tokenizers/normal_form.h"
 #include "data/tokenizers/pre_tokenizer.h"
 #include "data/tokenizers/sentencepiece_model.h"
 #include "data/tokenizers/token_memo.h"
@@ -39,9 +40,10 @@ std::string marked(std::string_view text) {
 /// The added tokens as they are to be found where the text has been normalized.
 std::vector<Added> as_normalized(const TokenizerJson& content) {
   std::vector<Added> tokens = content.added;
-  if (!content.normalizes) return tokens;
   for (Added& token : tokens) {
     if (!token.normalized) continue;
+    if (content.composes) token.text = composed(token.text).value_or(token.text);
+    if (!content.normalizes) continue;
     token.text = marked(token.text);
     if (content.mark == Mark::kAlways) token.text.insert(0, kSpaceMark);
   }
@@ -107,13 +109,18 @@ void JsonTokenizer::encode_with_special(std::string_view text, std::vector<uint3
 void JsonTokenizer::encode(std::string_view text, bool find_special,
                            std::vector<uint32_t>& ids) const {
   TokenMemo memo(ids);
-  std::deque<std::string> kept;  // texts with marks, which the memo refers to
+  std::deque<std::string> kept;  // changed texts, which the memo refers to
   for (const AddedTokenFinder::Part& part : first_.parts(text, find_special)) {
     if (part.id) {
       ids.push_back(*part.id);
       continue;
     }
     std::string_view stretch = part.text;
+    if (content_.composes) {
+      if (std::optional<std::string> changed = composed(stretch)) {
+        stretch = kept.emplace_back(*std::move(changed));
+      }
+    }
     if (content_.normalizes) {
       kept.push_back(marked(stretch));
       if (content_.mark == Mark::kAlways) kept.back().insert(0, kSpaceMark);

@@ -213,6 +213,10 @@ class Reader {
     Json parts = member(normalizer, "normalizers");
     if (type_of(normalizer) != "Sequence") parts = Json::array({normalizer});
     for (const Json& part : parts) {
+      if (type_of(part) == "NFC" && !result_.normalizes) {
+        result_.composes = true;
+        continue;
+      }
       const bool is_mark = type_of(part) == "Prepend" && member(part, "prepend") == kSpaceMark;
       if (is_byte_level_ || (!is_mark && !is_replacement(part))) refuse("the normalizer", part);
       result_.normalizes = true;

@@ -37,6 +37,9 @@ struct TokenizerJson {
   Split split = Split::kNone;
   bool whole_pieces = false;  ///< a piece that is a token is not merged ("ignore_merges")
   Mark mark = Mark::kNever;
+  /// Texts, and added tokens that are found in what is left of them, are brought into Unicode's
+  /// normal form C.
+  bool composes = false;
   /// Marks are set before normalized added tokens are looked for, and one is put before a text even
   /// if it begins with one.
   bool normalizes = false;

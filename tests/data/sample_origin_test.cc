@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "core/base/error.h"
 #include "data/text_data.h"
 #include "data/token_data.h"
@@ -9,6 +11,7 @@
 #include "data/tokenizers/bpe_tokenizer.h"
 #include "data/tokenizers/bpe_training.h"
 #include "data/tokenizers/byte_tokenizer.h"
+#include "data/tokenizers/json_tokenizer.h"
 #include "tests/core/base/temporary_directory.h"
 
 namespace lockstep::train {
@@ -73,6 +76,28 @@ TEST(SampleOrigin, OfTokenizedDocumentsIsTheDocumentAndItsByte) {
     std::string begin = decode(*tokenizer, std::vector<uint32_t>(inputs.begin(), inputs.end()));
     begin.resize(4);  // a sample may go on in the next document
     EXPECT_EQ(text_at(origins[static_cast<size_t>(i)], 4), begin);
+  }
+}
+
+TEST(SampleOrigin, OfADocumentBehindOneThatTheTokenizerHasShortenedIsItsBegin) {
+  const nlohmann::json recorded = nlohmann::json::parse(
+      file_content(LOCKSTEP_SOURCE_DIR "/tests/data/tokenizers/recorded_tokenizers.json"));
+  const JsonTokenizer tokenizer(recorded.back().at("tokenizer").dump(), "", "some.json");
+  const TemporaryDirectory folder;
+  put_file(folder / "a.txt", "e\u0301e\u0301e\u0301");
+  put_file(folder / "b.txt", "second");
+  put_file(folder / "c.txt", "third");
+  const Documents documents((folder / "*.txt").string());
+  const TokenArray tokens = tokenize(documents, 0, tokenizer, TokenCache({})).tokens;
+  std::vector<int64_t> begins;
+  for (int64_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] == tokenizer.end_of_text()) begins.push_back(i + 1);
+  }
+  ASSERT_EQ(begins.size(), 2U);
+  const std::vector<SampleOrigin> origins = origins_in(documents, tokens, tokenizer, begins);
+  for (const size_t i : {0, 1}) {
+    EXPECT_EQ(origins[i].file, documents.path(i + 1).string());
+    EXPECT_EQ(origins[i].first, 0);
   }
 }
 

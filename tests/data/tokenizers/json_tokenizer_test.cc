@@ -9,6 +9,7 @@
 #include "data/tokenizers/bpe_training.h"
 #include "data/tokenizers/byte_tokenizer.h"
 #include "data/tokenizers/hugging_face_tokenizer.h"
+#include "data/tokenizers/normal_form.h"
 #include "data/tokenizers/sentencepiece_tokenizer.h"
 #include "data/tokenizers/sentencepiece_training.h"
 #include "tests/core/base/temporary_directory.h"
@@ -47,7 +48,7 @@ std::string complaint_about(const Json& file) {
 }
 
 TEST(JsonTokenizer, GivesTheIdsThatWereRecordedOfThePackage) {
-  EXPECT_EQ(compare_recorded(recorded()), 360U);
+  EXPECT_EQ(compare_recorded(recorded()), 420U);
 }
 
 TEST(JsonTokenizer, DecodesToTheBytesOfTheText) {
@@ -61,6 +62,7 @@ TEST(JsonTokenizer, DecodesToTheBytesOfTheText) {
       // Behind an added token a text gets another mark, and none if it begins with a space.
       const bool is_whole = spelled.find('<') == spelled.npos && spelled[0] != ' ';
       if (tokenizer.adds_space() && !is_whole) continue;
+      if (each.at("name") == "qwen2_nfc") spelled = composed(spelled).value_or(spelled);
       ++compared;
       EXPECT_EQ(decode(tokenizer, encode(tokenizer, spelled)), spelled) << each.at("name");
     }
@@ -132,7 +134,7 @@ TEST(JsonTokenizer, WhatIsNotSupportedIsNamed) {
                      fmt::format("a model of the type \"{}\" is not supported", type)));
   }
   EXPECT_TRUE(
-      says(with("/normalizer", {{"type", "NFC"}}), "the normalizer {\"type\":\"NFC\"} is "));
+      says(with("/normalizer", {{"type", "NFD"}}), "the normalizer {\"type\":\"NFD\"} is "));
   EXPECT_TRUE(
       says(with("/normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "NFKC"}}}}}),
            "the normalizer {\"type\":\"NFKC\"} is not supported"));

@@ -10,6 +10,7 @@ with special tokens.
 import json
 import random
 import sys
+import unicodedata
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -65,8 +66,10 @@ def with_added(tokenizer):
     return tokenizer
 
 
-def byte_level(split, ignore_merges, vocab_size):
+def byte_level(split, ignore_merges, vocab_size, normalizer=None):
     tokenizer = Tokenizer(models.BPE(ignore_merges=ignore_merges))
+    if normalizer:
+        tokenizer.normalizer = normalizer
     if split is None:
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     else:
@@ -129,6 +132,10 @@ def main():
     ]
     recorded = [record(name, tokenizer, [random_text(source) for _ in range(int(sys.argv[2]))])
                 for name, tokenizer in made]
+    nfc = byte_level(QWEN2, False, 300, normalizers.NFC())
+    nfc.add_tokens([AddedToken("cafe\u0301", special=False, normalized=True)])
+    texts = [unicodedata.normalize("NFD", random_text(source)) for _ in range(int(sys.argv[2]))]
+    recorded.append(record("qwen2_nfc", nfc, texts))
     with open(sys.argv[1], "w", encoding="utf-8") as file:
         file.write("[\n" + ",\n".join(json.dumps(each, separators=(",", ":")) for each in recorded) + "\n]\n")
 
