@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/regular_file.h"
@@ -95,7 +97,7 @@ TEST_F(Parquet, AColumnThatIsMissingIsNamedBesideThoseThatAreThere) {
 }
 
 TEST_F(Parquet, FilesThatAreNoneOrDamagedAreErrors) {
-  expect_error<DataError>([&] { parquet_rows(folder_.path() / "none.parquet", {"text"}); },
+  expect_error<FileError>([&] { parquet_rows(folder_.path() / "none.parquet", {"text"}); },
                           "No such file");
   expect_error<DataError>([&] { parquet_rows(with_content("text"), {"text"}); },
                           "other.parquet: expected a Parquet file");
@@ -110,6 +112,20 @@ TEST_F(Parquet, FilesThatAreNoneOrDamagedAreErrors) {
         all_of(parquet_rows(with_content(flipped), {"id", "text"}));
       },
       "other.parquet: it is damaged");
+}
+
+TEST_F(Parquet, DamageAnywhereIsAnErrorOrOtherText) {
+  const std::string whole = read_whole_file(kRows);
+  std::mt19937 random(3);
+  for (int i = 0; i < 500; ++i) {
+    std::string damaged = whole;
+    for (int k = 0; k < 4; ++k) damaged[random() % damaged.size()] = static_cast<char>(random());
+    try {
+      all_of(parquet_rows(with_content(damaged), {"id", "text", "messages"}));
+    } catch (const DataError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("other.parquet: "));
+    }
+  }
 }
 
 }  // namespace

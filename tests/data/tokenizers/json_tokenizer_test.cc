@@ -62,9 +62,13 @@ TEST(JsonTokenizer, DecodesToTheBytesOfTheText) {
       // Behind an added token a text gets another mark, and none if it begins with a space.
       const bool is_whole = spelled.find('<') == spelled.npos && spelled[0] != ' ';
       if (tokenizer.adds_space() && !is_whole) continue;
-      if (each.at("name") == "qwen2_nfc") spelled = composed(spelled).value_or(spelled);
       ++compared;
-      EXPECT_EQ(decode(tokenizer, encode(tokenizer, spelled)), spelled) << each.at("name");
+      const std::string decoded = decode(tokenizer, encode(tokenizer, spelled));
+      if (each.at("name") == "qwen2_nfc") {
+        EXPECT_EQ(composed(decoded).value_or(decoded), composed(spelled).value_or(spelled));
+      } else {
+        EXPECT_EQ(decoded, spelled) << each.at("name");
+      }
     }
   }
   EXPECT_GT(compared, 150);

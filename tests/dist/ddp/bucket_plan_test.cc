@@ -118,14 +118,13 @@ TEST(BucketPlan, EveryParameterIsInOneBucketWhateverTheModel) {
     for (PlannedParameter& each : parameters) {
       each.elements = random() % 4 == 0 ? static_cast<int64_t>(random() % 20'000)
                                         : static_cast<int64_t>(random() % 600);
-      each.element_bytes = int64_t{1} << random() % 4;
-      each.arena = static_cast<int>(random()) % arenas;
-      each.arena = std::abs(each.arena);
+      each.arena = std::abs(static_cast<int>(random()) % arenas);
     }
     // Gives each arena at least one parameter, as arenas are numbered without gaps.
     for (int arena = 0; arena < arenas && static_cast<size_t>(arena) < parameters.size(); ++arena) {
       parameters[static_cast<size_t>(arena)].arena = arena;
     }
+    for (PlannedParameter& each : parameters) each.element_bytes = int64_t{2} << each.arena;
     std::vector<uint32_t> order = reverse_order(parameters.size());
     std::ranges::shuffle(order, random);
     const BucketLimits limits{.first_bytes = static_cast<int64_t>(random() % 5000) + 1,

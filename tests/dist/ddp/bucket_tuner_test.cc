@@ -108,7 +108,7 @@ TEST(Reducer, SizesThatAreGivenStay) {
   all_ranks(2, [](ProcessGroup& group) {
     const LayeredNet net = large_net();
     ReducerOptions options;
-    options.buckets = {.first_bytes = 1, .bytes = 90'000};
+    options.buckets = {.first_bytes = 1, .bytes = 70'000};
     Reducer reducer(net.parameters, &group, options);
     for (int step = 0; step < 4; ++step) run_small_step(reducer, net, {0, 1});
     EXPECT_FALSE(reducer.choice());

@@ -125,7 +125,7 @@ TEST(ReducerChecks, ItsBucketsAndTensorsAreDescribed) {
   EXPECT_EQ(description(net.parameters),
             "layer0 float32 [4, 4]\nlayer1 float32 [4, 4]\nlayer2 float32 [4, 4]\n");
   const Reducer reducer(net.parameters, nullptr,
-                        {.buckets = {.first_bytes = 1, .bytes = 40'000}, .leaves = {0, 3}});
+                        {.buckets = {.first_bytes = 1, .bytes = 160}, .leaves = {0, 3}});
   const std::vector<BucketContent> contents = reducer.contents();
   ASSERT_EQ(contents.size(), 2u);
   EXPECT_EQ(contents[0].first, "layer2");
@@ -136,8 +136,8 @@ TEST(ReducerChecks, ItsBucketsAndTensorsAreDescribed) {
   EXPECT_EQ(contents[1].last, "layer0");
   EXPECT_EQ(contents[1].parameters, 2);
   EXPECT_EQ(contents[1].gradient_bytes, 128);
-  // Three blocks in two rows: the sums of the first two leaves, and the third.
-  EXPECT_EQ(reducer.bytes(), 2 * 3 * 4096 * 4);
+  // Three cache lines in two rows: the sums of the first two leaves, and the third.
+  EXPECT_EQ(reducer.bytes(), 2 * 3 * 64);
 }
 
 TEST(Exposure, HasANameForEach) {

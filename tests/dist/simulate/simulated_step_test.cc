@@ -133,7 +133,7 @@ TEST(SimulatedCopies, TakeTheBestScheduleOfTheirBuckets) {
   StepProfile step{.ready = {}, .backward_end = begin + work.backward(), .tail = work.update};
   LinkProfile link;
   const auto add = [&](double ready, int64_t elements) {
-    const int64_t aligned = (elements + 4095) / 4096 * 4096;
+    const int64_t aligned = (elements + 15) / 16 * 16;
     const CollectiveCost cost = collective_cost(
         OpKind::kAllReduce, 4.0 * static_cast<double>(aligned), world_of(cluster), cluster);
     step.ready.push_back(begin + ready);
@@ -262,8 +262,8 @@ TEST(SimulatedCopies, AreComputationStragglingAndWhatIsExposed) {
   EXPECT_DOUBLE_EQ(step.compute, work.seconds());
   EXPECT_DOUBLE_EQ(step.straggling, 2 * (work.forward() + work.backward()));
   EXPECT_DOUBLE_EQ(step.exposed, step.seconds - step.compute - step.straggling);
-  // Each of two ranks sends all gradients' blocks: 123 + 123 + 1 of each layer, 489 of the root.
-  EXPECT_DOUBLE_EQ(step.sent_bytes, 4.0 * 4096 * (2 * 247 + 489));
+  // Each of two ranks sends all gradients, the vector of each layer with a gap of 8 elements.
+  EXPECT_DOUBLE_EQ(step.sent_bytes, 4.0 * (2 * (2 * 500'000 + 1008) + 2'000'000));
   EXPECT_GT(step.buckets.bytes, 0);
 }
 
