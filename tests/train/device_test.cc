@@ -153,7 +153,8 @@ TEST_P(TrainingDevice, ACheckpointMovesToTheCpu) {
 
 TEST_P(TrainingDevice, ARunOfSeveralRanksReportsHowCommunicationHidBehindIt) {
   const config::RunConfig config =
-      run("train { steps: 6 } parallel { bucket_mib: 0.01 first_bucket_mib: 0.002 }");
+      run("train { steps: 6 } parallel { bucket_mib: 0.01 first_bucket_mib: 0.002 } "
+          "model { gpt2 { width: 8 } }");
   for (const auto& error : run_on_ranks(config, folder_, 2)) rethrow_first({error});
   const auto json = nlohmann::json::parse(file_content(folder_ / "run/overlap.json"));
   EXPECT_EQ(json["ranks"], 2);

@@ -287,8 +287,8 @@ TEST(CommunicationHook, CompressedGradientsTakeHalfTheBytes) {
     return bytes;
   };
   const uint64_t plain = sent({});
-  // Each gradient is padded to 4096 elements.
-  EXPECT_EQ(plain, 3u * 4 * 4096);
+  // Each gradient takes a cache line.
+  EXPECT_EQ(plain, 3u * 64);
   EXPECT_EQ(sent(plain_sum()), plain);
   EXPECT_EQ(sent(bf16_compress_hook()), plain / 2);
   EXPECT_EQ(sent(f16_compress_hook()), plain / 2 + 3 * 8);
@@ -349,18 +349,18 @@ TEST(CommunicationHook, AnErrorOfLockstepKeepsItsType) {
 TEST(CommunicationHook, AnotherShapeOrDtypeOrNothingIsRefused) {
   expect_reason<ShapeError>(
       errors_with([](const GradientBucket& bucket) { return bucket.gradients[0].values.clone(); }),
-      "expected it to return float32[4096] on cpu, as the bucket is, got float32[7] on cpu.");
+      "expected it to return float32[16] on cpu, as the bucket is, got float32[7] on cpu.");
   expect_reason<ShapeError>(errors_with([](const GradientBucket& bucket) {
-                              return bucket.values.view({64, 64});
+                              return bucket.values.view({4, 4});
                             }),
-                            "got float32[64, 64] on cpu");
+                            "got float32[4, 4] on cpu");
   expect_reason<DTypeError>(
       errors_with([](const GradientBucket& bucket) { return bucket.values.to(DType::kBF16); }),
-      "got bfloat16[4096] on cpu");
+      "got bfloat16[16] on cpu");
   expect_reason<DeviceError>(errors_with([](const GradientBucket& bucket) {
                                return bucket.values.to(Device(DeviceType::kHost, 0));
                              }),
-                             "got float32[4096] on host:0");
+                             "got float32[16] on host:0");
   expect_reason<ShapeError>(errors_with([](const GradientBucket&) { return Tensor(); }),
                             "got no tensor");
 }

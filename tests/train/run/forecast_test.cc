@@ -78,7 +78,7 @@ TEST(Forecast, BeginsToSendWhenTheFirstGradientsAreMeasuredToBeReady) {
   const TemporaryDirectory folder;
   const config::RunConfig config = config_of(folder);
   const auto ddp = [&](const std::string& first_ready) {
-    const std::string text = "hosts: 2 ranks_per_host: 1 between { gbit_per_second: 0.001 } ";
+    const std::string text = "hosts: 2 ranks_per_host: 1 between { gbit_per_second: 0.0001 } ";
     const config::ClusterConfig two = config::load_cluster_text(
         text + "measured { step_ms: 100 update_ms: 10 " + first_ready + " }");
     return find(forecast_step(config, two, 2), ParallelConfig::DDP).step.seconds;
