@@ -91,6 +91,7 @@ void check_attention(const DataConfig& data, const Origins& origins) {
   const char* const bytes = "no byte stands between documents";
   if (data.has_text() && data.text().tokenizer().has_byte()) refuse(bytes);
   if (data.has_mixture() && data.mixture().has_byte()) refuse(bytes);
+  if (data.program().has_byte()) refuse(bytes);
   if (data.has_text() && !data.text().json_lines().separator().empty()) {
     refuse("data.text.json_lines.separator takes the place of the token between documents");
   }
@@ -106,6 +107,15 @@ void check_data(const DataConfig& data, const Origins& origins) {
   check_path(data.has_text(), "data.text.path", data.text().path());
   check_path(data.has_shards(), "data.shards.train", data.shards().train());
   check_path(data.has_table(), "data.table.path", data.table().path());
+  check_path(data.program().has_hugging_face(), "data.program.hugging_face.file",
+             data.program().hugging_face().file());
+  if (data.has_program() && data.program().command().empty()) {
+    fail(origins, "data.program.command",
+         "data.program.command is empty: expected the command that starts the program.");
+  }
+  if (data.program().has_bpe()) {
+    check_bpe(data.program().bpe(), "data.program.bpe", false, origins);
+  }
   check_path(data.text().tokenizer().has_hugging_face(), "data.text.tokenizer.hugging_face.file",
              data.text().tokenizer().hugging_face().file());
   check_path(data.shards().has_hugging_face(), "data.shards.hugging_face.file",

@@ -50,7 +50,8 @@ void check_source(const DataConfig& data, const Architecture& model, const Origi
        model.is_language_model()
            ? fmt::format(
                  "data.{} gives rows of features, but {} is a language model: "
-                 "expected data.text, data.shards, data.mixture, data.examples or data.random.",
+                 "expected data.text, data.shards, data.mixture, data.examples, data.program or "
+                 "data.random.",
                  source, model.path())
            : fmt::format("data.{} gives tokens, but {} classifies rows of features: "
                          "expected data.table or data.random.",

@@ -1,6 +1,7 @@
 #include "train/build_data.h"
 
 #include <array>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <system_error>
@@ -9,6 +10,7 @@
 #include "configs/data.pb.h"
 #include "core/base/check.h"
 #include "core/base/files/text_files.h"
+#include "data/program_source.h"
 #include "data/text_data.h"
 #include "data/token_cache.h"
 #include "data/token_data.h"
@@ -237,6 +239,28 @@ std::unique_ptr<TokenSource> build_mixture(const DataConfig& data, const DataReq
                                         request.sequences_per_step);
 }
 
+std::unique_ptr<TokenSource> build_program(const DataConfig& data, const DataRequest& request) {
+  const config::ProgramData& from = data.program();
+  std::shared_ptr<const Tokenizer> tokenizer;
+  if (from.has_byte()) tokenizer = std::make_shared<ByteTokenizer>();
+  if (from.has_bpe()) {
+    tokenizer = std::make_shared<BpeTokenizer>(from.bpe().vocab(), from.bpe().merges());
+  }
+  if (from.has_hugging_face()) {
+    tokenizer = std::make_shared<JsonTokenizer>(from.hugging_face().file());
+  }
+  if (tokenizer) check_vocabulary(*tokenizer, request);
+  return std::make_unique<ProgramSource>(
+      ProgramSourceOptions{.command = from.command(),
+                           .timeout = std::chrono::ceil<std::chrono::milliseconds>(
+                               std::chrono::duration<double>(from.timeout_seconds())),
+                           .vocabulary = request.vocabulary,
+                           .seed = request.seed,
+                           .sequences_per_step = request.sequences_per_step,
+                           .length = request.length,
+                           .tokenizer = std::move(tokenizer)});
+}
+
 }  // namespace
 
 void check_vocabulary(const Tokenizer& tokenizer, const DataRequest& request) {
@@ -271,6 +295,7 @@ std::unique_ptr<TokenSource> build_data(const DataConfig& data, const DataReques
   if (data.has_text()) source = build_text(data, request);
   if (data.has_shards()) source = build_shards(data, request);
   if (data.has_mixture()) source = build_mixture(data, request);
+  if (data.has_program()) source = build_program(data, request);
   if (data.has_examples()) return build_examples(data, request);
   if (source) {
     const Tokenizer* const tokenizer = source->tokenizer();

@@ -73,7 +73,7 @@ const Allowed& allowed_rooms() {
       {"nn", {"nn/recurrent", "nn/scaling"}},
       {"nn/adapters", {"nn"}},
       {"nn/models", {"nn", "nn/adapters", "nn/scaling"}},
-      {"data", {"data/parquet", "data/tokenizers"}},
+      {"data", {"data/parquet", "data/program", "data/tokenizers"}},
       {"data/loader", {"data"}},
       {"train", {"train/weights", "train/report", "train/optimizer", "train/watch"}},
       {"train/run", {"train", "train/weights", "train/report", "train/optimizer"}},
