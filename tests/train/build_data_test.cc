@@ -190,6 +190,23 @@ TEST_F(BuildDataTest, WrongMixturesAreRefusedByTheirPlace) {
   EXPECT_EQ(build("mixture { " + shards + "} }")->tokenizer(), nullptr);
 }
 
+TEST_F(BuildDataTest, AProgramIsToldOfTheRunAndHasTheTokenizerOfTheConfig) {
+  const std::string log = (folder_ / "log").string();
+  put_file(folder_ / "program.sh",
+           "read -r begin; echo \"$begin\" > " + log + "; echo '{\"identity\": \"shell\"}'\n");
+  const std::string program = "program { command: 'sh " + (folder_ / "program.sh").string() + "' ";
+  const auto source = build(program + bpe() + " }");
+  EXPECT_EQ(file_content(log),
+            "{\"begin\":{\"length\":0,\"protocol\":1,\"seed\":1,\"sequences_per_step\":4,"
+            "\"vocabulary\":1000}}\n");
+  ASSERT_NE(source->tokenizer(), nullptr);
+  EXPECT_EQ(source->tokenizer()->name(), "bpe");
+  expect_error<DataError>([&] { source->validation_windows(8); }, "it has ended with status 0");
+  EXPECT_EQ(build(program + "}")->tokenizer(), nullptr);
+  expect_error<ConfigError>([&] { build(program + bpe() + " }", 100); },
+                            "[data] the bpe tokenizer");
+}
+
 TEST_F(BuildDataTest, ShardsComeByPattern) {
   const auto source = build("shards { train: " + quoted("train_*.bin") + " }");
   const auto* data = dynamic_cast<const TokenData*>(source.get());
