@@ -32,8 +32,8 @@ OwnedFd lock_of(const fs::path& folder, const BuildLimits& limits) {
   return lock;
 }
 
-Toolchain machine_toolchain(const BuildLimits& limits, const std::string& chosen) {
-  std::optional<Toolchain> found = find_toolchain(limits, chosen);
+Toolchain machine_toolchain(const BuildLimits& limits, const ProcessEnvironment& environment) {
+  std::optional<Toolchain> found = find_toolchain(limits, environment);
   LS_CHECK(
       found, Error,
       "[compile] there is no C++ compiler: expected one of $CXX, c++, g++ and clang++. Install "
@@ -82,7 +82,7 @@ NativeFile::~NativeFile() {
 
 NativeFile build_native(const NativeSource& source, const BuildLimits& limits,
                         const BuildPlace& place) {
-  const Toolchain toolchain = machine_toolchain(limits, place.compiler);
+  const Toolchain toolchain = machine_toolchain(limits, place.environment);
   const ContentHash key = key_of(source, toolchain);
   std::optional<LibraryCache> cache = open_cache(place.cache);
   const auto made_before = [&] { return cache ? cache->find(key) : std::nullopt; };
@@ -94,7 +94,7 @@ NativeFile build_native(const NativeSource& source, const BuildLimits& limits,
   std::ofstream written(text);
   LS_CHECK(written << source.text << std::flush, Error, "[compile] {} cannot be written: {}.",
            text.string(), std::strerror(errno));
-  compile_library(toolchain, text, source.flags, made.path(), limits);
+  compile_library(toolchain, text, source.flags, made.path(), limits, place.environment);
   if (!cache) return made;
   return {cache->add(key, made.path(), source.what), {}};
 }

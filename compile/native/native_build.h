@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "compile/native/library_cache.h"
@@ -30,12 +29,11 @@ class NativeFile {
   std::filesystem::path temporary_folder_;  ///< empty: none
 };
 
-/// What the process' environment says of a build. It is read where a library is asked for: the
-/// thread that compiles it later may find the variables changed, or just being changed.
+/// What the environment says of a build, read where a library is asked for.
 struct BuildPlace {
   /// Where libraries are kept; nullopt: each is made for this process alone.
   std::optional<std::filesystem::path> cache = LibraryCache::usual_folder();
-  std::string compiler = chosen_compiler();
+  ProcessEnvironment environment = {};
 };
 
 /// Returns the library that this machine's compiler makes of a source, from the cache if it was

@@ -57,6 +57,14 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
+/// What execve takes: null behind the last.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& each : texts) pointers.push_back(const_cast<char*>(each.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 /// Reads the output until all writers are gone, and returns why that was given up, if it was.
 std::string read_output(int pipe, std::string& output, const BuildLimits& limits) {
   const auto end = std::chrono::steady_clock::now() + limits.time;
@@ -79,20 +87,48 @@ std::string read_output(int pipe, std::string& output, const BuildLimits& limits
 
 }  // namespace
 
-ToolResult run_tool(const std::vector<std::string>& command, const BuildLimits& limits) {
+ProcessEnvironment::ProcessEnvironment() {
+  for (char** each = environ; *each != nullptr; ++each) variables_.emplace_back(*each);
+}
+
+std::string ProcessEnvironment::value(const std::string& name) const {
+  const std::string begin = name + "=";
+  for (const std::string& each : variables_) {
+    if (each.starts_with(begin)) return each.substr(begin.size());
+  }
+  return "";
+}
+
+std::string ProcessEnvironment::file_of(const std::string& program) const {
+  if (program.find('/') != program.npos) return program;
+  const std::string folders = value("PATH");
+  for (size_t begin = 0; begin <= folders.size();) {
+    const size_t end = std::min(folders.find(':', begin), folders.size());
+    const fs::path file = fs::path(folders.substr(begin, end - begin)) / program;
+    std::error_code ignored;
+    if (fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0) {
+      return file.is_absolute() ? file.string() : "./" + file.string();
+    }
+    begin = end + 1;
+  }
+  return program;
+}
+
+ToolResult run_tool(const std::vector<std::string>& command, const BuildLimits& limits,
+                    const ProcessEnvironment& environment) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return {.status = -1, .output = {}, .problem = std::strerror(errno)};
   }
   const OwnedFd reading(ends[0]);
   OwnedFd writing(ends[1]);
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = pointers_to(command);
+  const std::vector<char*> variables = pointers_to(environment.variables());
   const SpawnSettings settings(writing.get());
   pid_t child = 0;
-  const int refused = ::posix_spawnp(&child, arguments[0], settings.actions(),
-                                     settings.attributes(), arguments.data(), environ);
+  const int refused =
+      ::posix_spawn(&child, environment.file_of(command[0]).c_str(), settings.actions(),
+                    settings.attributes(), arguments.data(), variables.data());
   if (refused != 0) return {.status = -1, .output = {}, .problem = std::strerror(refused)};
   writing.reset();
   // What the program computes goes first.
@@ -114,16 +150,14 @@ ToolResult run_tool(const std::vector<std::string>& command, const BuildLimits& 
   return result;
 }
 
-std::string chosen_compiler() {
-  const char* const chosen = std::getenv("CXX");
-  return chosen != nullptr ? chosen : "";
-}
-
-std::optional<Toolchain> find_toolchain(const BuildLimits& limits, const std::string& chosen) {
+std::optional<Toolchain> find_toolchain(const BuildLimits& limits,
+                                        const ProcessEnvironment& environment) {
   std::vector<std::string> programs = {"c++", "g++", "clang++"};
-  if (!chosen.empty()) programs.insert(programs.begin(), chosen);
+  if (const std::string chosen = environment.value("CXX"); !chosen.empty()) {
+    programs.insert(programs.begin(), chosen);
+  }
   for (const std::string& program : programs) {
-    ToolResult result = run_tool({program, "--version"}, limits);
+    ToolResult result = run_tool({program, "--version"}, limits, environment);
     if (result.status == 0) return Toolchain{program, std::move(result.output)};
   }
   return std::nullopt;
@@ -131,12 +165,12 @@ std::optional<Toolchain> find_toolchain(const BuildLimits& limits, const std::st
 
 void compile_library(const Toolchain& toolchain, const fs::path& source,
                      const std::vector<std::string>& flags, const fs::path& library,
-                     const BuildLimits& limits) {
+                     const BuildLimits& limits, const ProcessEnvironment& environment) {
   std::vector<std::string> command = {toolchain.program, "-shared", "-fPIC", "-std=c++20",
                                       "-fvisibility=hidden"};
   command.insert(command.end(), flags.begin(), flags.end());
   command.insert(command.end(), {"-o", library.string(), source.string()});
-  const ToolResult result = run_tool(command, limits);
+  const ToolResult result = run_tool(command, limits, environment);
   LS_CHECK(result.problem.empty(), Error, "[compile] {} could not compile {}: {}.",
            toolchain.program, source.string(), result.problem);
   LS_CHECK(result.status == 0, Error, "[compile] {} ended with status {}:\n{}", toolchain.program,

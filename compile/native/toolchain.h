@@ -9,6 +9,23 @@
 
 namespace lockstep::compiler {
 
+/// The environment of this process when the object is made. A thread that starts a program later
+/// may find the variables changed, or just being changed.
+class ProcessEnvironment {
+ public:
+  ProcessEnvironment();
+
+  /// The value of a variable; empty if it is not set.
+  std::string value(const std::string& name) const;
+  /// The file that PATH finds for a name without a slash; else the name.
+  std::string file_of(const std::string& program) const;
+  /// "NAME=VALUE" of each variable.
+  const std::vector<std::string>& variables() const { return variables_; }
+
+ private:
+  std::vector<std::string> variables_;
+};
+
 /// A C++ compiler of this machine.
 struct Toolchain {
   std::string program;  ///< a path, or a name on PATH
@@ -30,18 +47,16 @@ struct ToolResult {
 
 /// Runs a program, at a low priority and without input, and waits for it. It and its children are
 /// killed when a limit is reached.
-ToolResult run_tool(const std::vector<std::string>& command, const BuildLimits& limits);
+ToolResult run_tool(const std::vector<std::string>& command, const BuildLimits& limits,
+                    const ProcessEnvironment& environment = {});
 
-/// The user's choice of a compiler: $CXX, or nothing.
-std::string chosen_compiler();
-
-/// The first of `chosen` (unless empty), c++, g++ and clang++ that runs; nullopt if none does.
+/// The first of $CXX, c++, g++ and clang++ that runs; nullopt if none does.
 std::optional<Toolchain> find_toolchain(const BuildLimits& limits,
-                                        const std::string& chosen = chosen_compiler());
+                                        const ProcessEnvironment& environment = {});
 
 /// Compiles a file to a shared library. Throws Error with what the compiler says.
 void compile_library(const Toolchain& toolchain, const std::filesystem::path& source,
                      const std::vector<std::string>& flags, const std::filesystem::path& library,
-                     const BuildLimits& limits);
+                     const BuildLimits& limits, const ProcessEnvironment& environment = {});
 
 }  // namespace lockstep::compiler
