@@ -1,7 +1,6 @@
 #include "data/program/child_program.h"
 
 #include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/process/spawn.h"
 
 namespace lockstep::train {
 namespace {
@@ -22,38 +22,6 @@ using std::chrono::milliseconds;
 
 constexpr size_t kLongestLine = size_t{64} << 10;
 constexpr std::chrono::seconds kTimeToEnd(1);
-
-/// posix_spawn's settings: both standard streams are the connection.
-class SpawnSettings {
- public:
-  explicit SpawnSettings(int connection) {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawn_file_actions_adddup2(&actions_, connection, STDIN_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions_, connection, STDOUT_FILENO);
-    sigset_t none, all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  ~SpawnSettings() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
-};
 
 }  // namespace
 
@@ -65,13 +33,11 @@ ChildProgram::ChildProgram(std::string command, milliseconds timeout)
            "[data] `{}` cannot be started: {}.", command_, std::strerror(errno));
   connection_ = Descriptor(ends[0]);
   const Descriptor other(ends[1]);
-  const SpawnSettings settings(other.get());
-  std::string shell = "sh", option = "-c";
-  char* const arguments[] = {shell.data(), option.data(), command_.data(), nullptr};
-  const int refused = ::posix_spawn(&process_, "/bin/sh", settings.actions(), settings.attributes(),
-                                    arguments, environ);
-  LS_CHECK(refused == 0, DataError, "[data] `{}` cannot be started: {}.", command_,
-           std::strerror(refused));
+  const Spawned spawned =
+      spawn({"/bin/sh", "-c", command_}, {.input = other.get(), .output = other.get()});
+  LS_CHECK(spawned.error == 0, DataError, "[data] `{}` cannot be started: {}.", command_,
+           std::strerror(spawned.error));
+  process_ = spawned.process;
 }
 
 ChildProgram::~ChildProgram() {
@@ -89,11 +55,7 @@ ChildProgram::~ChildProgram() {
 std::string ChildProgram::ending() {
   if (process_ != 0 && ::waitpid(process_, &status_, WNOHANG) == process_) process_ = 0;
   if (process_ != 0) return "";
-  if (WIFSIGNALED(status_)) {
-    return fmt::format("it was ended by signal {} ({})", WTERMSIG(status_),
-                       ::strsignal(WTERMSIG(status_)));
-  }
-  return fmt::format("it has ended with status {}", WEXITSTATUS(status_));
+  return ending_of(status_);
 }
 
 void ChildProgram::fail(const std::string& reason) {

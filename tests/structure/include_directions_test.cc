@@ -49,6 +49,7 @@ const Allowed& allowed_layers() {
 const Allowed& allowed_rooms() {
   static const Allowed kAllowed = {
       {"core/tensor", {"core/base"}},
+      {"core/process", {"core/base"}},
       {"core/device", {"core/base", "core/tensor"}},
       {"core/memory", {"core/base", "core/tensor", "core/device"}},
       {"core/cuda", {"core/base", "core/tensor", "core/device", "core/memory"}},
