@@ -1,5 +1,7 @@
 #include "profile/machine_peaks.h"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "autograd/grad_mode.h"
@@ -19,21 +21,43 @@ namespace lockstep::profile {
 namespace {
 
 constexpr double kSeconds = 0.3;  // for each measurement
+/// Sizes are doubled up to the one that is wanted, unless a call takes as long as this: a device
+/// may be slower than was thought, such as an emulated one.
+constexpr double kLongCall = 0.1;
 
-double product_flops(Device device, DType dtype, int64_t side) {
-  const Tensor a = randn({side, side}, {dtype, device});
-  const Tensor b = randn({side, side}, {dtype, device});
-  const double flops = 2.0 * static_cast<double>(side * side) * static_cast<double>(side);
-  return flops / call_seconds(device, kSeconds, [&] { (void)mm(a, b); });
+/// Returns the work of a call in a second. `call_of(size)` returns a call.
+template <class CallOf, class WorkOf>
+double best_rate(Device device, int64_t smallest, int64_t largest, const CallOf& call_of,
+                 const WorkOf& work_of) {
+  for (int64_t size = smallest;; size *= 2) {
+    const auto call = call_of(size);
+    double seconds = call_seconds(device, 0, call);
+    if (size < largest && seconds < kLongCall) continue;
+    if (seconds < kLongCall) seconds = call_seconds(device, kSeconds, call);
+    return work_of(size) / seconds;
+  }
+}
+
+double product_flops(Device device, DType dtype, int64_t largest) {
+  const auto product = [&](int64_t side) {
+    const Tensor a = randn({side, side}, {dtype, device});
+    const Tensor b = randn({side, side}, {dtype, device});
+    return [a, b] { (void)mm(a, b); };
+  };
+  const auto flops = [](int64_t side) { return 2.0 * std::pow(static_cast<double>(side), 3); };
+  return best_rate(device, std::min<int64_t>(largest, 128), largest, product, flops);
 }
 
 double bandwidth(Device device) {
+  const auto addition = [&](int64_t elements) {
+    const Tensor a = zeros({elements}, {DType::kF32, device});
+    const Tensor b = zeros({elements}, {DType::kF32, device});
+    const Tensor c = zeros({elements}, {DType::kF32, device});
+    return [a, b, c] { add_out(c, a, b); };
+  };
+  const auto bytes = [](int64_t elements) { return 3.0 * 4.0 * static_cast<double>(elements); };
   // 64 MiB each: more than the caches that two cores of a server can claim for themselves.
-  const Tensor a = zeros({int64_t{16} << 20}, {DType::kF32, device});
-  const Tensor b = zeros({int64_t{16} << 20}, {DType::kF32, device});
-  const Tensor c = zeros({int64_t{16} << 20}, {DType::kF32, device});
-  const double bytes = 3.0 * static_cast<double>(a.nbytes());
-  return bytes / call_seconds(device, kSeconds, [&] { add_out(c, a, b); });
+  return best_rate(device, int64_t{1} << 14, int64_t{16} << 20, addition, bytes);
 }
 
 }  // namespace

@@ -79,5 +79,14 @@ TEST_F(GpuRanks, MoreThanGpusAreRefusedUnlessTheyMayShare) {
   EXPECT_EQ(shared.status, 0) << shared.errors;
 }
 
+TEST_F(GpuRanks, AProfileOfOneHasTheMachinesRatesAndTheKernels) {
+  const Result result =
+      train(1, 1, "--set device=cuda --run-dir gpu --profile wait=1,warmup=1,active=2");
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("of peak"));
+  EXPECT_THAT(result.output, HasSubstr(" kernel "));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "gpu/profile/machine.json"));
+}
+
 }  // namespace
 }  // namespace lockstep::launcher
