@@ -18,9 +18,13 @@ namespace lockstep::cuda {
   X(cuDeviceGet)                   \
   X(cuDeviceGetName)               \
   X(cuDeviceGetAttribute)          \
+  X(cuDeviceGetPCIBusId)           \
+  X(cuDeviceGetUuid)               \
+  X(cuDeviceCanAccessPeer)         \
   X(cuDeviceTotalMem)              \
   X(cuDevicePrimaryCtxRelease)     \
   X(cuDevicePrimaryCtxRetain)      \
+  X(cuCtxEnablePeerAccess)         \
   X(cuCtxGetCurrent)               \
   X(cuCtxSetCurrent)               \
   X(cuCtxSynchronize)              \
@@ -54,6 +58,7 @@ namespace lockstep::cuda {
   X(cuMemSetAccess)                \
   X(cuMemUnmap)                    \
   X(cuMemcpyAsync)                 \
+  X(cuMemcpyPeerAsync)             \
   X(cuMemsetD8Async)               \
   X(cuFuncGetAttribute)            \
   X(cuFuncGetParamInfo)            \

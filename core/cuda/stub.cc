@@ -2,10 +2,13 @@
 
 #include "core/base/error.h"
 #include "core/cuda/availability.h"
+#include "core/cuda/device_facts.h"
+#include "core/cuda/device_state.h"
 #include "core/cuda/graph.h"
 #include "core/cuda/launch.h"
 #include "core/cuda/nvtx.h"
 #include "core/cuda/pattern.h"
+#include "core/cuda/peer.h"
 
 namespace lockstep::cuda {
 
@@ -25,6 +28,22 @@ void launch(const Stream&, const void*, const char*, const LaunchShape&,
 }
 
 void unload(std::span<const void* const>) noexcept {}
+
+DeviceFacts device_facts(int) {
+  throw DeviceError("[device_facts] this build has no CUDA. Build where nvcc is found.");
+}
+
+DeviceState device_state(int) { return {.reason = "this build has no CUDA"}; }
+
+bool reaches_peer(int, int) { return false; }
+
+void open_peer(int, int) {
+  throw DeviceError("[open_peer] this build has no CUDA. Build where nvcc is found.");
+}
+
+void copy_between(const Stream&, void*, int, const void*, int, size_t) {
+  throw DeviceError("[copy_between] this build has no CUDA. Build where nvcc is found.");
+}
 
 const SpanMirror* nvtx_mirror() { return nullptr; }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/cuda/driver.h"
@@ -179,6 +180,7 @@ class FakeDriver {
   std::map<CUdeviceptr, std::pair<uint64_t, bool>> mapped_;  ///< granule, accessible
   std::map<CUdeviceptr, size_t> plain_;
   std::set<void*> pinned_;
+  std::set<std::pair<CUcontext, CUcontext>> peers_;  ///< each with one whose memory it reaches
   std::set<CUmodule> modules_;
   std::map<Work*, std::unique_ptr<Work>> graphs_;
   std::map<Work*, std::shared_ptr<Work>> executables_;

@@ -1,6 +1,7 @@
 // The functions of FakeDriver's table for devices, streams, events, kernels and graphs; those for
 // memory are in fake_driver_memory.cc.
 
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -74,6 +75,26 @@ struct FakeDriver::Calls {
         the_one_->stands_in_ ? "Emulated GPU" : "Fake " + std::to_string(device);
     std::strncpy(name, text.c_str(), static_cast<size_t>(length));
     return CUDA_SUCCESS;
+  }
+  static CUresult bus(char* text, int length, CUdevice device) {
+    std::snprintf(text, static_cast<size_t>(length), "0000:%02x:00.0", 0xe0 + device);
+    return CUDA_SUCCESS;
+  }
+  static CUresult uuid(CUuuid* uuid, CUdevice device) {
+    *uuid = {};
+    uuid->bytes[0] = static_cast<char>(0xe0);
+    uuid->bytes[15] = static_cast<char>(device);
+    return CUDA_SUCCESS;
+  }
+  static CUresult can_access(int* can, CUdevice device, CUdevice peer) {
+    *can = device != peer;
+    return CUDA_SUCCESS;
+  }
+  static CUresult enable_access(CUcontext peer, unsigned flags) {
+    LS_FAKE_DEVICE("cuCtxEnablePeerAccess");
+    if (flags != 0 || peer == current_) return fake.refuse("peer access of a device to itself");
+    const bool is_new = fake.peers_.emplace(current_, peer).second;
+    return is_new ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
   }
   static CUresult attribute(int* value, CUdevice_attribute attribute, CUdevice) {
     switch (attribute) {
@@ -291,6 +312,14 @@ struct FakeDriver::Calls {
     });
     return CUDA_SUCCESS;
   }
+  static CUresult copy_peer(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes,
+                            CUstream handle) {
+    LS_FAKE_DEVICE("cuMemcpyPeerAsync");
+    Stream* const stream = fake.find(handle);
+    if (stream == nullptr) return fake.refuse("copies on no stream");
+    put(*stream, [=] { std::memcpy(pointer_to(to), pointer_to(from), bytes); });
+    return CUDA_SUCCESS;
+  }
   static CUresult set_bytes(CUdeviceptr address, unsigned char value, size_t bytes,
                             CUstream handle) {
     LS_FAKE_DEVICE("cuMemsetD8Async");
@@ -497,9 +526,13 @@ Driver FakeDriver::functions() const {
   driver.cuDeviceGet = &Calls::device;
   driver.cuDeviceGetName = &Calls::device_name;
   driver.cuDeviceGetAttribute = &Calls::attribute;
+  driver.cuDeviceGetPCIBusId = &Calls::bus;
+  driver.cuDeviceGetUuid = &Calls::uuid;
+  driver.cuDeviceCanAccessPeer = &Calls::can_access;
   driver.cuDeviceTotalMem = &Calls::total;
   driver.cuDevicePrimaryCtxRetain = &Calls::retain;
   driver.cuDevicePrimaryCtxRelease = &Calls::release_context;
+  driver.cuCtxEnablePeerAccess = &Calls::enable_access;
   driver.cuCtxGetCurrent = &Calls::get_current;
   driver.cuCtxSetCurrent = &Calls::put_current;
   driver.cuCtxSynchronize = &Calls::finish_context;
@@ -524,6 +557,7 @@ Driver FakeDriver::functions() const {
   driver.cuGraphDestroy = &Calls::destroy_graph;
   driver.cuGraphExecDestroy = &Calls::destroy_executable;
   driver.cuMemcpyAsync = &Calls::copy;
+  driver.cuMemcpyPeerAsync = &Calls::copy_peer;
   driver.cuMemsetD8Async = &Calls::set_bytes;
   driver.cuLaunchHostFunc = &Calls::host_function;
   driver.cuFuncGetAttribute = &Calls::function_attribute;
