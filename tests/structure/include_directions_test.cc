@@ -84,6 +84,7 @@ const Allowed& allowed_rooms() {
       {"launcher/launch", {"launcher"}},
       {"launcher/bench", {"launcher"}},
       {"launcher/completion", {"launcher"}},
+      {"launcher/doctor", {"launcher"}},
       {"launcher", {"launcher/stress"}},
   };
   return kAllowed;
