@@ -2,6 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +16,9 @@
 #include "core/dispatch/dispatcher.h"
 #include "launcher/command_line.h"
 #include "launcher/cuda_libraries.h"
+#include "launcher/doctor/gpu_parts.h"
 #include "launcher/exit_code.h"
+#include "launcher/standard_streams.h"
 #include "launcher/variables.h"
 #include "launcher/verbs.h"
 #include "train/report/health.h"
@@ -139,7 +144,25 @@ void print_json(const std::vector<Check>& checks, bool ok) {
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-void run_doctor(const std::string& run_folder, bool json) {
+struct DoctorOptions {
+  std::string run_folder = "runs";
+  bool gpu = false;
+  double time_limit = 60;  ///< seconds, for the GPUs
+  bool json = false;
+};
+
+/// Examines the GPUs, of which there should be one.
+Examined examine_gpus(const DoctorOptions& options) {
+  const cuda::Availability cuda = cuda::availability();
+  if (!cuda.compiled || !cuda.reason.empty()) {
+    return {.checks = {{"GPU", Health::kFail, "there is none to examine",
+                        cuda.compiled ? cuda.reason + "." : "This build has no CUDA."}}};
+  }
+  return examine(gpu_parts(), std::chrono::ceil<std::chrono::milliseconds>(
+                                  std::chrono::duration<double>(options.time_limit)));
+}
+
+void run_doctor(const DoctorOptions& options) {
   std::vector<Check> checks = {{"lockstep", Health::kOk, LOCKSTEP_VERSION, ""},
                                backends(),
                                cuda_devices(),
@@ -150,12 +173,15 @@ void run_doctor(const std::string& run_folder, bool json) {
     checks.insert(checks.begin() + 3, cuda_libraries());
   }
   for (Check& check :
-       train::examine_machine({.run_folder = run_folder, .threads = num_threads()})) {
+       train::examine_machine({.run_folder = options.run_folder, .threads = num_threads()})) {
     checks.push_back(std::move(check));
   }
+  Examined gpus;
+  if (options.gpu) gpus = examine_gpus(options);
+  std::ranges::move(gpus.checks, std::back_inserter(checks));
   const auto fails = [](const Check& check) { return check.health == Health::kFail; };
   const bool ok = std::ranges::none_of(checks, fails);
-  if (json) {
+  if (options.json) {
     print_json(checks, ok);
   } else {
     print_text(checks);
@@ -163,22 +189,31 @@ void run_doctor(const std::string& run_folder, bool json) {
       if (fails(check)) fmt::print("training would fail: {}: {}\n", check.subject, check.advice);
     }
   }
+  if (gpus.hangs) {
+    // Destructors would wait for the thread that hangs.
+    require_output_written();
+    std::_Exit(kFailure);
+  }
   if (!ok) throw ExitStatus(kFailure);
 }
 
 }  // namespace
 
 void add_doctor(const Verb& app) {
-  struct Options {
-    std::string run_folder = "runs";
-    bool json = false;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorOptions>();
   const Verb verb =
       app.verb("doctor", "Would training work here? Exit status 1 with the reason if not");
   verb.option("--run-dir", options->run_folder, "Where runs would be written (default: runs)");
+  const Option gpu = verb.flag(
+      "--gpu", options->gpu,
+      "Also examine the GPUs, which takes some seconds for each: clocks, memory errors, other "
+      "processes, rates of memory, products and copies, links and NCCL");
+  verb.option("--time-limit", options->time_limit,
+              "Seconds after which what GPUs have not answered is given up (default 60)")
+      .positive()
+      .needs(gpu);
   verb.flag("--json", options->json, "One JSON object instead of lines of text");
-  verb.runs([options] { run_doctor(options->run_folder, options->json); });
+  verb.runs([options] { run_doctor(*options); });
 }
 
 }  // namespace lockstep::launcher
