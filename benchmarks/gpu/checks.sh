@@ -7,7 +7,8 @@
 
 # Read by run.sh.
 # shellcheck disable=SC2034
-checks='machine|60|driver, GPU, processor, libraries found
+checks='doctor|90|whether the machine is sound: clocks, memory errors, rates, links (lockstep doctor --gpu)
+machine|60|driver, GPU, processor, libraries found
 device_tests|180|streams, events, memory, autograd and training on cuda:0 (tests/device)
 conformance|180|recorded calls of operators on cuda:0, and how many ran on the cpu instead
 cuda_tests|180|kernels against the cpu (tests/cuda)
@@ -80,6 +81,8 @@ peak() {
 
 # --- machine and tests ---------------------------------------------------------------------------
 
+check_doctor() { "$bin/lockstep" doctor --gpu --time-limit 75 --run-dir "$work/runs"; }
+
 check_machine() {
   nvidia-smi 2>&1 || echo "nvidia-smi: not there"
   uname -srm
@@ -87,7 +90,6 @@ check_machine() {
   grep -m1 'model name' /proc/cpuinfo
   nproc
   echo "CUDA libraries in: ${folders:-no folder that was looked into}"
-  "$bin/lockstep" doctor --run-dir "$work/runs"
 }
 
 # tests PROGRAM FILTER: passes if some tests passed and none failed; skipped if all were skipped.

@@ -88,7 +88,7 @@ TEST_F(GpuBundle, ChecksRunOnTheEmulatedGpuAndLeaveAReport) {
   use_emulated_gpu();
   const Result result = run_script(
       "--out out --small --torch no_python --only "
-      "machine,conformance,cuda_tests,train,step_bf16,steady_memory,overlap,matmul,"
+      "doctor,machine,conformance,cuda_tests,train,step_bf16,steady_memory,overlap,matmul,"
       "stress_streams,torch_step");
   EXPECT_EQ(result.status, 0) << result.output << file_content(folder_ / "out/report.txt");
   const json found = report();
@@ -96,7 +96,8 @@ TEST_F(GpuBundle, ChecksRunOnTheEmulatedGpuAndLeaveAReport) {
   EXPECT_THAT(found["device"].get<std::string>(), HasSubstr("Emulated GPU"));
   std::map<std::string, json> checks;
   for (const json& each : found["checks"]) checks[each["name"]] = each;
-  EXPECT_EQ(checks.size(), 10U);
+  EXPECT_EQ(checks.size(), 11U);
+  EXPECT_EQ(found["checks"].at(0)["name"], "doctor");
   for (const auto& [name, check] : checks) {
     const bool needs_more = name == "conformance" || name == "cuda_tests" || name == "torch_step";
     EXPECT_EQ(check["status"], needs_more ? "skipped" : "passed") << name;
