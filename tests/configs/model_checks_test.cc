@@ -123,7 +123,8 @@ TEST(Sources, LanguageModelsTakeTokens) {
   } catch (const SourceError& e) {
     EXPECT_STREQ(e.what(),
                  "b:2:3: data.table gives rows of features, but model.gpt2 is a language model: "
-                 "expected data.text, data.shards, data.mixture, data.examples or data.random.");
+                 "expected data.text, data.shards, data.mixture, data.examples, data.program or "
+                 "data.random.");
   }
 }
 
