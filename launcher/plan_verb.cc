@@ -134,8 +134,9 @@ void print_text(const config::RunConfig& config, const train::RunPlan& plan,
     fmt::print(" of {} tokens = {} tokens", grouped(plan.tokens_per_sample),
                grouped(plan.tokens_per_step()));
   }
-  fmt::print("\n{}: {} of {}, in {}\n",
+  fmt::print("\n{}: {}{} of {}, in {}\n",
              plan.ranks == 1 ? "of it" : fmt::format("of it each of {} ranks", plan.ranks),
+             plan.is_balanced ? "with parallel.balance: SPEED up to " : "",
              counted(plan.micro_batches, "micro-batch", "micro-batches"),
              grouped(plan.micro_batch_size), counted(plan.leaves, "leaf", "leaves"));
   fmt::print("work: {}FLOP a {}, {}FLOP a step, {}FLOP in {} ({} {}s)\n",

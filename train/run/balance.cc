@@ -73,6 +73,38 @@ dist::LeafDeal deal_by_speed(const dist::LeafDeal& now, std::span<const int64_t>
   return us(longest) <= kWorthIt * us(longest_before) ? dist::LeafDeal::of_counts(counts) : now;
 }
 
+DealtRank rank_with_most_sums(int64_t leaves, int ranks) {
+  LS_ASSERT(ranks >= 1 && ranks <= leaves);
+  const int64_t most = leaves - ranks + 1;
+  dist::LeafRange chosen;
+  std::pair<int, int64_t> sums_and_leaves;
+  for (int64_t first = 0; first < leaves; ++first) {
+    const dist::LeafRange range{first, std::min(first + most, leaves)};
+    const int needed = (range.first > 0 ? 1 : 0) + (range.end < leaves ? 1 : 0);
+    if (needed > ranks - 1) continue;
+    const std::pair found(dist::stack_depth(range), range.size());
+    if (found <= sums_and_leaves) continue;
+    sums_and_leaves = found;
+    chosen = range;
+  }
+  // The other ranks share what is before and behind it.
+  const int64_t behind = leaves - chosen.end;
+  const int64_t others = ranks - 1;
+  const int64_t before = chosen.first == 0 ? 0
+                         : behind == 0     ? others
+                                           : std::max<int64_t>(1, others - behind);
+  std::vector<int64_t> counts;
+  const auto add = [&](int64_t shared, int64_t among) {
+    if (among == 0) return;
+    const auto even = dist::LeafDeal::even(shared, static_cast<int>(among)).counts();
+    counts.insert(counts.end(), even.begin(), even.end());
+  };
+  add(chosen.first, before);
+  counts.push_back(chosen.size());
+  add(behind, others - before);
+  return {dist::LeafDeal::of_counts(counts), static_cast<int>(before)};
+}
+
 std::optional<dist::LeafDeal> Balance::next(const dist::LeafDeal& now,
                                             const RankComparison& comparison) {
   LS_ASSERT(std::cmp_equal(comparison.ranks.size(), now.ranks()));

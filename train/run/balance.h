@@ -17,6 +17,16 @@ namespace lockstep::train {
 /// vary. A function of these integers alone.
 dist::LeafDeal deal_by_speed(const dist::LeafDeal& now, std::span<const int64_t> work_us);
 
+/// A rank of a deal.
+struct DealtRank {
+  dist::LeafDeal deal;
+  int rank = 0;
+};
+/// Of all deals of `leaves` leaves among fewer ranks, which ranks of unequal speed may come to, one
+/// with a rank that holds the most sums side by side (dist::stack_depth); of those the one with the
+/// most leaves. Requires 1 <= ranks <= leaves.
+DealtRank rank_with_most_sums(int64_t leaves, int ranks);
+
 /// Decides from comparisons of the ranks which leaves each of them is to have
 /// (parallel.balance: SPEED). For the rank that leads. Not thread-safe.
 class Balance {

@@ -17,16 +17,42 @@
 #include "train/local_steps.h"
 #include "train/offloaded_activations.h"
 #include "train/precision.h"
+#include "train/run/balance.h"
 #include "train/step_share.h"
 
 namespace lockstep::train {
 
 namespace {
 
-/// Fills in the share of the last rank, which has the most micro-batches.
-RunPlan plan_of(const config::TrainConfig& train, int64_t ranks) {
+/// The rank that is planned.
+struct PlannedRank {
+  int rank = 0;
+  StepShare share;
+  dist::LeafDeal deal = {};  ///< where its sums are over a tree
+  bool is_balanced = false;
+};
+
+/// The last rank, which has the most micro-batches; where leaves move between ranks the one that
+/// needs the most memory.
+PlannedRank planned_rank(const config::RunConfig& config, int64_t ranks) {
   LS_CHECK(ranks >= 1, ConfigError, "[plan] expected at least one rank, got {}.", ranks);
-  const StepShare share = share_of_step(train, ranks - 1, ranks);
+  const config::TrainConfig& train = config.train();
+  const auto size = static_cast<int>(ranks);
+  PlannedRank planned{.rank = size - 1, .share = share_of_step(train, ranks - 1, ranks)};
+  if (config.reproducibility() != config::BITWISE || ranks > train.leaves()) return planned;
+  planned.deal = dist::LeafDeal::even(train.leaves(), size);
+  planned.is_balanced = config.parallel().balance() == config::ParallelConfig::SPEED && ranks > 1;
+  if (!planned.is_balanced) return planned;
+  const DealtRank most = rank_with_most_sums(train.leaves(), size);
+  planned.rank = most.rank;
+  planned.deal = most.deal;
+  planned.share = share_of_deal(most.deal, most.rank, train.batch_size() / train.micro_batch_size(),
+                                train.micro_batch_size());
+  return planned;
+}
+
+RunPlan plan_of(const config::TrainConfig& train, int64_t ranks, const PlannedRank& planned) {
+  const StepShare& share = planned.share;
   RunPlan plan;
   plan.batch_size = train.batch_size();
   plan.steps = train.steps();
@@ -34,6 +60,7 @@ RunPlan plan_of(const config::TrainConfig& train, int64_t ranks) {
   plan.micro_batch_size = share.micro_batch_size;
   plan.micro_batches = share.micro_batches;
   plan.leaves = share.leaves;
+  plan.is_balanced = planned.is_balanced;
   return plan;
 }
 
@@ -133,9 +160,12 @@ Sent of_averages(const Sent& after, const Sent& before, int64_t inner_steps) {
           .all_to_all = (after.all_to_all - before.all_to_all) / inner_steps};
 }
 
-/// What the sums of all buckets send.
-Sent of_buckets(int64_t bytes, int64_t ranks) {
-  return {.all_reduce = 2 * (ranks - 1) * bytes / ranks};
+/// What the sums of all buckets send: each of the rank's sums to the ranks that add them up, and
+/// its part of the result to all.
+Sent of_buckets(int64_t bytes, int64_t ranks, const PlannedRank& planned) {
+  const int64_t sums =
+      planned.deal.is_empty() ? 1 : std::ssize(dist::subtrees(planned.deal.of(planned.rank)));
+  return {.all_reduce = (sums + 1) * (ranks - 1) * bytes / ranks};
 }
 
 PlannedModel language_model(const config::RunConfig& config, int64_t rows) {
@@ -215,7 +245,8 @@ PlannedModel planned_model(const config::RunConfig& config, int64_t rows) {
 
 RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
                  const std::function<PlannedModel(int64_t rows)>& build) {
-  RunPlan plan = plan_of(config.train(), ranks);
+  const PlannedRank planned_for = planned_rank(config, ranks);
+  RunPlan plan = plan_of(config.train(), ranks, planned_for);
   const RandomStateGuard same_generator;
   const DefaultDeviceGuard on_meta(kMeta);
   Allocator& memory = allocator(kMeta);
@@ -228,7 +259,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
 
   std::optional<dist::PlanningGroup> group;
   if (ranks > 1) {
-    group.emplace(static_cast<int>(ranks) - 1, static_cast<int>(ranks), dist::kReductionsUnderWay);
+    group.emplace(planned_for.rank, static_cast<int>(ranks), dist::kReductionsUnderWay);
   }
   const PlannedModel planned = [&] {
     std::optional<nn::DeferValuesGuard> later;
@@ -237,7 +268,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   }();
   const nn::Module& model = *planned.model;
   const std::vector<Tensor> inputs = planned.make_inputs();
-  const StepShare share = share_of_step(config.train(), ranks - 1, ranks);
+  const StepShare& share = planned_for.share;
   const std::unique_ptr<dist::ShardedModel> sharded =
       make_sharded_model(config, share, *planned.model, group ? &*group : nullptr);
   const std::unique_ptr<Optimizer> optimizer =
@@ -253,6 +284,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   const std::optional<HostActivations> host_activations =
       offloaded_activations(config, model, kMeta);
   if (sharded) sharded->release_full_parameters(true);
+  if (sharded && plan.is_balanced) sharded->deal_out(planned_for.deal);
   run_step(planned, inputs, plan, precision, host_activations, sync, *optimizer);
   if (group) group->complete();
   const Sent sent_before = group ? sent_by(*group) : Sent();
@@ -265,7 +297,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   } else if (group) {
     group->complete();
     plan.communication = sharded ? in_a_step(sent_by(*group), sent_before, *sharded, plan)
-                                 : of_buckets(reducer->bytes() / arenas, ranks);
+                                 : of_buckets(reducer->bytes() / arenas, ranks, planned_for);
   }
   run_evaluation(planned, held_out.empty() ? planned.make_inputs() : held_out, precision);
   if (sharded) sharded->end_forwards();

@@ -26,7 +26,10 @@ struct RunPlan {
   int64_t micro_batch_size = 0;  ///< samples of a forward pass
   int64_t micro_batches = 0;     ///< micro-batches per step on one rank
   int64_t leaves = 0;            ///< leaves per step on one rank
-  int64_t gradient_arenas = 0;   ///< partial gradient sums held at once: at most log2(leaves) + 1
+  /// Whether parallel.balance: SPEED may give a rank other leaves. The plan is then that of a rank
+  /// whose sums take the most memory (rank_with_most_sums).
+  bool is_balanced = false;
+  int64_t gradient_arenas = 0;  ///< partial gradient sums held at once: at most log2(leaves) + 1
 
   int64_t parameter_bytes = 0;
   /// All arenas, with the gaps between their slots; of a sharded model this rank's part of the

@@ -92,6 +92,33 @@ RC_GTEST_PROP(DealBySpeed, NoDealIsMuchBetterThanTheOneThatItReturns, ()) {
   RC_ASSERT(found <= best * (1 + 1e-12) || (deal == now && best > 0.95 * kept * (1 - 1e-12)));
 }
 
+TEST(RankWithMostSums, IsThatOfTheDealThatNeedsMost) {
+  EXPECT_EQ(dist::stack_depth(rank_with_most_sums(8, 3).deal.of(rank_with_most_sums(8, 3).rank)),
+            4);
+  EXPECT_THAT(rank_with_most_sums(8, 1).deal.counts(), ElementsAre(8));
+  EXPECT_THAT(rank_with_most_sums(4, 4).deal.counts(), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(rank_with_most_sums(4, 2).deal.counts(), ElementsAre(1, 3));
+  EXPECT_EQ(rank_with_most_sums(4, 2).rank, 1);
+}
+
+RC_GTEST_PROP(RankWithMostSums, NoDealHasARankWithMore, ()) {
+  const auto leaves = *rc::gen::inRange<int64_t>(1, 40);
+  const auto ranks = *rc::gen::inRange<int>(1, static_cast<int>(std::min<int64_t>(leaves, 6)) + 1);
+  const DealtRank found = rank_with_most_sums(leaves, ranks);
+  RC_ASSERT(found.deal.leaves() == leaves);
+  RC_ASSERT(found.deal.ranks() == ranks);
+  const int most = dist::stack_depth(found.deal.of(found.rank));
+  for (int64_t first = 0; first < leaves; ++first) {
+    for (int64_t end = first + 1; end <= leaves; ++end) {
+      const int64_t others = leaves - (end - first);
+      const int sides = (first > 0 ? 1 : 0) + (end < leaves ? 1 : 0);
+      if (sides > ranks - 1 || others < ranks - 1) continue;
+      if (others > 0 && ranks == 1) continue;
+      RC_ASSERT(dist::stack_depth({first, end}) <= most);
+    }
+  }
+}
+
 RankComparison comparison_of(const std::vector<double>& compute_ms) {
   RankComparison comparison{.steps = 5, .ranks = {}};
   for (size_t rank = 0; rank < compute_ms.size(); ++rank) {
@@ -195,11 +222,12 @@ struct Balanced {
   std::string terminal, metrics, weights;
 };
 
-/// A run on three ranks, of which the first is much slower than the others.
-Balanced run_with_a_slow_rank(const std::string& more) {
-  const TemporaryDirectory folder;
+/// Trains `folder`/run on three ranks, of which the first is much slower than the others.
+RunEnd train_with_a_slow_rank(const TemporaryDirectory& folder, const std::string& more,
+                              const StopRequest& stop = {}) {
   const config::RunConfig config = tiny_run(folder, balanced_run(8, more));
-  std::FILE* const terminal = std::fopen((folder / "terminal").c_str(), "w");
+  RunEnd end = RunEnd::kStopped;
+  std::FILE* const terminal = std::fopen((folder / "terminal").c_str(), "a");
   rethrow_first(dist::run_thread_ranks(3, [&](dist::ProcessGroup& group) {
     const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
     if (group.rank() != 0) {
@@ -210,9 +238,15 @@ Balanced run_with_a_slow_rank(const std::string& more) {
         config, RunDirectory::create_at(folder / "run", RunDirectory::Existing::kContinue), "{}",
         std::make_unique<SlowTask>(build_task(config, share_of_step(config.train(), &group))),
         &group);
-    run.run({.terminal = terminal});
+    end = run.run({.terminal = terminal, .stop = stop}).end;
   }));
   std::fclose(terminal);
+  return end;
+}
+
+Balanced run_with_a_slow_rank(const std::string& more) {
+  const TemporaryDirectory folder;
+  (void)train_with_a_slow_rank(folder, more);
   return {file_content(folder / "terminal"), file_content(folder / "run/metrics.jsonl"),
           weights_of(folder)};
 }
@@ -232,6 +266,28 @@ TEST(BalancedRun, LeavesOfASlowRankMoveToTheOthersAndNoBitChanges) {
     EXPECT_THAT(speed.terminal, HasSubstr(" leaves by rank instead of 2 + 3 + 3")) << more;
     EXPECT_THAT(speed.metrics, Not(HasSubstr("\"audit\""))) << more;
     EXPECT_TRUE(speed.weights == even.weights) << more;
+  }
+}
+
+TEST(BalancedRun, StoppedWhileTheDealIsUnevenItGoesOnWithTheSameBits) {
+  const Balanced even = run_with_a_slow_rank("");
+  for (const char* more :
+       {"parallel { balance: SPEED }", "parallel { balance: SPEED strategy: SHARD_OPTIMIZER }",
+        "parallel { balance: SPEED } checkpoint { asynchronous: true }"}) {
+    const TemporaryDirectory folder;
+    const auto metrics = [&] { return file_content(folder / "run/metrics.jsonl"); };
+    // As a signal asks: from the first uneven step on, which may be under way.
+    const StopRequest stop = [&] {
+      return std::filesystem::exists(folder / "run/metrics.jsonl") &&
+             says(metrics(), "\"rank_leaves\":[1,");
+    };
+    ASSERT_EQ(train_with_a_slow_rank(folder, more, stop), RunEnd::kStopped) << more;
+    const std::string before = metrics();
+    EXPECT_THAT(before, Not(HasSubstr("\"step\":22,"))) << more;
+    ASSERT_EQ(train_with_a_slow_rank(folder, more), RunEnd::kFinished) << more;
+    EXPECT_THAT(metrics().substr(before.size()), HasSubstr("\"rank_leaves\":[2,3,3]"))
+        << "begins evenly: " << more;
+    EXPECT_TRUE(weights_of(folder) == even.weights) << more;
   }
 }
 

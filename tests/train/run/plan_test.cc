@@ -15,6 +15,7 @@
 #include "tests/train/tiny_run.h"
 #include "train/build.h"
 #include "train/gradient_options.h"
+#include "train/run/balance.h"
 #include "train/run/checkpoint.h"
 
 namespace lockstep::train {
@@ -293,6 +294,54 @@ TEST(Plan, BytesThatRanksSendAreThoseOfTheRun) {
       EXPECT_NEAR(planned / static_cast<double>(sent.back()), 1, 0.02) << strategy << " " << more;
     }
   }
+}
+
+TEST(Plan, CountsTheSumsThatARankOfUnevenSubtreesSends) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config =
+      tiny_run(folder,
+               "reproducibility: BITWISE train { batch_size: 8 micro_batch_size: 1 leaves: 8 } "
+               "model { gpt2 { width: 64 } }");
+  const auto sent = trained_on_ranks(config, 3, [](Trainer& trainer) {
+    trainer.step();
+    return trainer.step().sent_bytes;
+  });
+  const auto planned = static_cast<double>(plan_run(config, 3).communication.sum());
+  EXPECT_NEAR(planned / static_cast<double>(sent.back()), 1, 0.02);
+}
+
+TEST(Plan, WithBalanceIsThatOfTheRankThatMayNeedMost) {
+  const TemporaryDirectory folder;
+  const std::string run =
+      "reproducibility: BITWISE train { batch_size: 8 micro_batch_size: 1 leaves: 8 } "
+      "model { gpt2 { width: 64 } } parallel { strategy: ";
+  const DealtRank most = rank_with_most_sums(8, 3);
+  const auto rank = static_cast<size_t>(most.rank);
+  for (const std::string strategy : {"DDP", "SHARD_OPTIMIZER"}) {
+    const RunPlan even = plan_run(tiny_run(folder, run + strategy + " }"), 3);
+    const config::RunConfig config = tiny_run(folder, run + strategy + " balance: SPEED }");
+    const RunPlan plan = plan_run(config, 3);
+    EXPECT_FALSE(even.is_balanced);
+    EXPECT_TRUE(plan.is_balanced);
+    EXPECT_EQ(plan.leaves, most.deal.counts()[rank]);
+    EXPECT_EQ(plan.micro_batches, plan.leaves);
+    EXPECT_EQ(plan.gradient_arenas, 4);
+    EXPECT_EQ(even.gradient_arenas, 3);
+    EXPECT_GT(plan.peak_bytes, even.peak_bytes) << strategy;
+    const auto used = trained_on_ranks(config, 3, [&](Trainer& trainer) {
+      trainer.deal_out(most.deal);
+      trainer.step();
+      const auto sent = trainer.step().sent_bytes;
+      return std::pair(sent, trainer.is_sharded() ? trainer.sharded()->gradient_bytes()
+                                                  : trainer.reducer()->bytes());
+    });
+    EXPECT_NEAR(
+        static_cast<double>(plan.communication.sum()) / static_cast<double>(used[rank].first), 1,
+        0.02)
+        << strategy;
+    EXPECT_EQ(plan.gradient_bytes, used[rank].second) << strategy;
+  }
+  EXPECT_FALSE(plan_run(tiny_run(folder, run + "DDP balance: SPEED }"), 1).is_balanced);
 }
 
 TEST(Plan, StateOfAShardedModelIsTheRanksPart) {
