@@ -90,6 +90,11 @@ class TransportGroup final : public ProcessGroup {
   std::optional<uint64_t> bytes_sent() const noexcept override {
     return communicator_->bytes_sent();
   }
+  std::vector<int> hosts() const {
+    std::vector<int> hosts;
+    for (int rank = 0; rank < size(); ++rank) hosts.push_back(members_->layout.host_of(rank));
+    return hosts;
+  }
   void abort(const std::string& reason) noexcept override { communicator_->abort(reason); }
   std::string start_id() const override { return communicator_->start_id(); }
   void set_flight_folder(const std::string& folder) override {
@@ -251,6 +256,11 @@ std::unique_ptr<ProcessGroup> TransportGroup::subgroup(std::vector<int> ranks, s
 }
 
 }  // namespace
+
+std::vector<int> hosts_of(const ProcessGroup& group) {
+  const auto* const known = dynamic_cast<const TransportGroup*>(&group);
+  return known == nullptr ? std::vector<int>() : known->hosts();
+}
 
 std::unique_ptr<ProcessGroup> transport_group(std::shared_ptr<Communicator> communicator,
                                               const char* backend) {

@@ -1,5 +1,6 @@
 #include "train/report/last_start.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -14,6 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+constexpr int kMostHosts = 1 << 24;
 
 /// Returns an integer of at least `least`. Json::get would take fractions and cut large numbers.
 template <class T>
@@ -29,6 +31,21 @@ int64_t time_of(const Json& json) {
   return json.contains("at_ns") ? integer<int64_t>(json["at_ns"], 0) : 0;
 }
 
+std::vector<int> hosts_of(const Json& json) {
+  std::vector<int> hosts;
+  if (!json.contains("hosts")) return hosts;
+  if (!json["hosts"].is_array()) throw std::invalid_argument(json.dump());
+  for (const Json& each : json["hosts"]) {
+    // JsonLine writes arrays of floating-point numbers.
+    const auto number = each.get<double>();
+    if (!(number >= 0 && number <= kMostHosts) || number != std::floor(number)) {
+      throw std::invalid_argument(each.dump());
+    }
+    hosts.push_back(static_cast<int>(number));
+  }
+  return hosts;
+}
+
 std::string end_of(const Json& json) {
   std::string how = json.at("how").get<std::string>();
   if (how != kFinished && how != kStopped) throw std::invalid_argument(how);
@@ -41,7 +58,14 @@ void read_line(const std::string& line, std::optional<LastStart>& last) {
   std::string id = json.at("start").get<std::string>();
   const int64_t at_ns = time_of(json);
   if (json.contains("ranks")) {
-    last = LastStart{std::move(id), integer<int>(json["ranks"], 1), "", at_ns};
+    LastStart start{.id = std::move(id),
+                    .ranks = integer<int>(json["ranks"], 1),
+                    .end = "",
+                    .hosts = hosts_of(json),
+                    .told_ns = at_ns};
+    start.is_as_before =
+        !last || (last->is_as_before && last->ranks == start.ranks && last->hosts == start.hosts);
+    last = std::move(start);
   } else if (last && last->id == id) {
     last->end = end_of(json);
     if (at_ns != 0) last->told_ns = at_ns;

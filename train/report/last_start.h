@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lockstep::train {
 
@@ -16,6 +17,9 @@ struct LastStart {
   std::string id;   ///< FlightLog::start of its ranks
   int ranks = 0;    ///< at least 1
   std::string end;  ///< kFinished, kStopped, or empty: it failed, was killed or goes on
+
+  std::vector<int> hosts;    ///< by rank: the number of its host; empty: all are on one
+  bool is_as_before = true;  ///< every start before it had as many ranks, on hosts divided alike
 
   int64_t told_ns = 0;  ///< time of its last line on the system clock, as FlightLog::written_ns
 

@@ -2,11 +2,13 @@
 
 #include <fmt/chrono.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 
 #include "core/base/json_line.h"
 #include "dist/group/agreement.h"
+#include "dist/group/transport_group.h"
 #include "train/report/metrics.h"
 
 namespace lockstep::train {
@@ -32,6 +34,7 @@ RunStart::RunStart(const RunDirectory& directory, dist::ProcessGroup* group)
     : file_(directory.starts()), ranks_(group == nullptr ? 1 : group->size()) {
   if (ranks_ == 1) return;
   id_ = group->start_id();
+  hosts_ = dist::hosts_of(*group);
   // Absolute: the other ranks may have been started in other folders.
   const std::filesystem::path folder = std::filesystem::absolute(directory.flight());
   // Before another rank can fail because of what it is told here.
@@ -44,11 +47,12 @@ void RunStart::follow(dist::ProcessGroup& group) { share_folder(group, ""); }
 void RunStart::begin() {
   if (id_.empty()) return;
   MetricsWriter starts(file_);
-  starts.write(JsonLine()
-                   .add("start", id_)
-                   .add("ranks", ranks_)
-                   .add("begun", time_now())
-                   .add("at_ns", now_ns()));
+  JsonLine line;
+  line.add("start", id_).add("ranks", ranks_).add("begun", time_now()).add("at_ns", now_ns());
+  if (std::ranges::any_of(hosts_, [](int host) { return host != 0; })) {
+    line.add("hosts", std::vector<double>(hosts_.begin(), hosts_.end()));
+  }
+  starts.write(line);
   starts.close();
 }
 

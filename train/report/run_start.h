@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dist/group/process_group.h"
 #include "train/report/last_start.h"
@@ -32,6 +33,7 @@ class RunStart {
   std::filesystem::path file_;
   std::string id_;  ///< empty: no group
   int ranks_;
+  std::vector<int> hosts_;
 };
 
 }  // namespace lockstep::train

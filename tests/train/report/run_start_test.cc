@@ -105,6 +105,23 @@ TEST(LastStart, IsThatOfTheLinesThatRunStartWrote) {
   EXPECT_EQ(last("{\"start\":\"b\",\"ranks\":1}\n")->id, "b");
   EXPECT_EQ(last("{\"start\":\"b\",\"ranks\":1,\"at_ns\":-1}\n")->id, "a");
   EXPECT_EQ(last("{\"start\":\"b\",\"ranks\":1}\n")->told_ns, 0);
+  for (const char* hosts : {"[0.5]", "[-1]", "[\"a\"]", "{}", "7"}) {
+    const auto start = last(fmt::format("{{\"start\":\"b\",\"ranks\":2,\"hosts\":{}}}\n", hosts));
+    EXPECT_TRUE(start->hosts.empty()) << hosts;
+  }
+}
+
+TEST(LastStart, TellsWhetherAllStartsHadTheSameRanks) {
+  const auto last = [](const std::string& text) { return *parse_last_start(text); };
+  const std::string two = "{\"start\":\"a\",\"ranks\":2}\n";
+  const std::string apart = "{\"start\":\"b\",\"ranks\":2,\"hosts\":[0.0,1.0]}\n";
+  EXPECT_TRUE(last(two).is_as_before);
+  EXPECT_TRUE(last(two + "{\"start\":\"a\",\"how\":\"stopped\"}\n" + two).is_as_before);
+  EXPECT_EQ(last(apart).hosts, (std::vector<int>{0, 1}));
+  EXPECT_TRUE(last(apart + apart).is_as_before);
+  EXPECT_FALSE(last(two + apart).is_as_before);
+  EXPECT_FALSE(last(two + "{\"start\":\"b\",\"ranks\":3}\n").is_as_before);
+  EXPECT_FALSE(last(two + apart + two + two).is_as_before) << "an earlier one was another";
 }
 
 }  // namespace
