@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
-#include <map>
+#include <cmath>
 
+#include "configs/run.pb.h"
 #include "core/base/check.h"
-#include "train/bisect/operator_trace.h"
-#include "train/bisect/replay.h"
-#include "train/bisect/tolerance.h"
+#include "train/bisect/replay_search.h"
 #include "train/report/run_comparison.h"
 #include "train/run/final_model.h"
 
@@ -43,188 +41,30 @@ void check_programs(const RecordedRun& run, bool allowed, std::vector<std::strin
       fmt::format("{} was computed by another program or processor: {}", run.name, difference));
 }
 
-/// Whole checkpoints by step, of at most `most` steps.
-std::map<int64_t, std::filesystem::path> checkpoints(const RecordedRun& run, int64_t most) {
-  std::map<int64_t, std::filesystem::path> found;
-  for (const CheckpointEntry& each : list_checkpoints(run.directory.checkpoints())) {
-    if (each.complete && each.step <= most) found[each.step] = each.path;
-  }
-  return found;
+/// What the bits of a run depend on besides its model and data.
+std::string ranks_of(const RecordedRun& run) {
+  if (replayed_ranks(run) == 1) return run.ranks == 1 ? "one rank" : "ranks with BITWISE";
+  const config::RunConfig config = run.config();
+  const config::ParallelConfig& parallel = config.parallel();
+  std::string text = fmt::format("{} ranks with {}", run.ranks,
+                                 config::ParallelConfig::Strategy_Name(parallel.strategy()));
+  if (parallel.shard_size() > 0) text += fmt::format(" of {}", parallel.shard_size());
+  if (parallel.has_bf16_compress()) text += ", bf16_compress";
+  if (parallel.has_f16_compress()) text += ", f16_compress";
+  if (parallel.bf16_reduce()) text += ", bf16_reduce";
+  if (!run.hosts.empty()) text += fmt::format(", on hosts {}", fmt::join(run.hosts, ", "));
+  return text;
 }
 
-/// Brings both to the newest state before step `last` that is the same in both: that of a
-/// checkpoint, or the beginning.
-void go_to_common_state(Replay& a, Replay& b, const RecordedRun& run_a, const RecordedRun& run_b,
-                        int64_t last) {
-  const auto of_a = checkpoints(run_a, last - 1), of_b = checkpoints(run_b, last - 1);
-  for (auto each = of_a.rbegin(); each != of_a.rend(); ++each) {
-    const auto other = of_b.find(each->first);
-    if (other == of_b.end()) continue;
-    a.restore_checkpoint(each->second);
-    b.restore_checkpoint(other->second);
-    if (Replay::state_difference(a, b).empty()) return;
-  }
-  a.restart();
-  b.restart();
-  const std::string difference = Replay::state_difference(a, b);
-  LS_CHECK(difference.empty(), ConfigError,
-           "[bisect] {} and {} have no common ancestor: expected runs that begin with the same "
-           "weights, or a checkpoint in both that has the same; got another {} at the beginning. "
-           "Look at model.weights and the seeds.",
-           run_a.name, run_b.name, difference);
+void require_same_ranks(const RecordedRun& a, const RecordedRun& b) {
+  if (replayed_ranks(a) == 1 && replayed_ranks(b) == 1) return;
+  const std::string of_a = ranks_of(a), of_b = ranks_of(b);
+  LS_CHECK(of_a == of_b, ConfigError,
+           "[bisect] {} was computed by {}, and {} by {}: without reproducibility: BITWISE their "
+           "sums are added in other orders, so that bits differ where nothing is wrong. Add "
+           "--tolerance, for numbers that lie further apart than that.",
+           a.name, of_a, b.name, of_b);
 }
-
-class Search {
- public:
-  Search(const RecordedRun& a, const RecordedRun& b, Bisection& result)
-      : run_a_(a), run_b_(b), a_(a, a), b_(b, a), result_(result) {
-    LS_CHECK(a_.data() == b_.data(), DataError,
-             "[bisect] {} and {} were trained on other data: expected the same contents. Compare "
-             "runs of one text.",
-             a.name, b.name);
-  }
-
-  /// Replays up to step `last`, from 1, from the newest common state, or the first.
-  void run(int64_t last, bool from_the_beginning) {
-    go_to_common_state(a_, b_, run_a_, run_b_, from_the_beginning ? 0 : last);
-    result_.from_step = a_.steps_done();
-    learn_buckets(a_);
-    learn_buckets(b_);
-    while (!result_.found && a_.steps_done() < last) step();
-  }
-
-  /// Replays up to step `last` with numbers that may differ by `tolerance`.
-  void run_within(double tolerance, int64_t last, bool from_the_beginning) {
-    const auto of_a = checkpoints(run_a_, from_the_beginning ? 0 : last - 1);
-    of_a.empty() ? a_.restart() : a_.restore_checkpoint(of_a.rbegin()->second);
-    result_.from_step = a_.steps_done();
-    b_.take_state_of(a_);
-    learn_buckets(a_);
-    learn_buckets(b_);
-    while (!result_.found && a_.steps_done() < last) step_within(tolerance);
-  }
-
- private:
-  /// The same step of both from the same state, with as many calls at a time as fit in memory.
-  void step_within(double tolerance) {
-    constexpr size_t kBytes = size_t{1} << 30;
-    b_.take_state_of(a_);
-    a_.save();
-    b_.save();
-    std::optional<size_t> first = 0;
-    while (first && !result_.found) {
-      a_.go_back();
-      b_.go_back();
-      ValueStore store(*first, kBytes);
-      (void)a_.step(&store);
-      ToleranceCheck check(store, tolerance);
-      (void)b_.step(&check);
-      ++result_.replayed;
-      result_.compared += check.compared();
-      if (check.found()) describe_beyond(*check.found());
-      first = store.next();
-    }
-  }
-
-  void describe_beyond(const BeyondTolerance& beyond) {
-    OperatorDifference found;
-    found.part = {a_.steps_done() - 1, beyond.name.micro_batch};
-    found.operator_name = beyond.name.operator_name;
-    found.call = beyond.name.call;
-    found.phase = name(beyond.phase);
-    found.module = beyond.module;
-    found.element = beyond.element;
-    found.distance = beyond.distance;
-    add_place(found);
-    result_.found = std::move(found);
-  }
-
-  /// A reducer's first step makes other calls than the later ones.
-  static void learn_buckets(Replay& replay) {
-    replay.save();
-    (void)replay.step(nullptr);
-    replay.go_back();
-  }
-
-  std::vector<TracedPart> traced(Replay& replay, const RecordedRun& run) {
-    replay.save();
-    OperatorTrace trace;
-    const StepResult step = replay.step(&trace);
-    compare_with_record(step, run);
-    return trace.take();
-  }
-
-  void step() {
-    const std::vector<TracedPart> of_a = traced(a_, run_a_);
-    const std::vector<TracedPart> of_b = traced(b_, run_b_);
-    ++result_.replayed;
-    const std::optional<CallPlace> place = first_difference(of_a, of_b);
-    if (!place) return;
-    describe_place(*place, of_a, of_b);
-    if (place->same_operator) capture(of_a[place->part].part, place->call);
-  }
-
-  void describe_place(const CallPlace& place, const std::vector<TracedPart>& of_a,
-                      const std::vector<TracedPart>& of_b) {
-    const auto call_of = [&](const std::vector<TracedPart>& parts) {
-      const bool there = place.part < parts.size() && place.call < parts[place.part].calls.size();
-      return there ? &parts[place.part].calls[place.call] : nullptr;
-    };
-    const TracedCall* const in_a = call_of(of_a);
-    const TracedCall* const in_b = call_of(of_b);
-    const TracedCall& known = in_a != nullptr ? *in_a : *in_b;
-    OperatorDifference found;
-    found.part = (place.part < of_a.size() ? of_a : of_b)[place.part].part;
-    add_place(found);
-    found.operator_name = in_a != nullptr ? in_a->op->name() : "none";
-    if (!place.same_operator) found.operator_of_b = in_b != nullptr ? in_b->op->name() : "none";
-    found.phase = name(known.phase);
-    found.module = known.module;
-    found.call = known.call;
-    result_.found = std::move(found);
-  }
-
-  void add_place(OperatorDifference& found) const {
-    found.micro_batches = a_.micro_batches();
-    if (!found.part.micro_batch) return;
-    found.leaf = *found.part.micro_batch / (a_.micro_batches() / a_.leaves());
-  }
-
-  /// Computes the step once more, and keeps what the call reads and writes in both.
-  void capture(const StepPart& part, size_t call) {
-    a_.go_back();
-    b_.go_back();
-    CallCapture of_a(part, call), of_b(part, call);
-    (void)a_.step(&of_a);
-    (void)b_.step(&of_b);
-    ++result_.replayed;
-    if (!of_a.captured() || !of_b.captured()) return;
-    result_.found->inputs = differing_arguments(*of_a.captured(), *of_b.captured());
-    result_.found->element =
-        first_differing_element(of_a.captured()->written, of_b.captured()->written);
-  }
-
-  void compare_with_record(const StepResult& step, const RecordedRun& run) {
-    const auto told = [&](const UnrepeatedStep& each) { return each.run == run.name; };
-    if (std::ranges::any_of(result_.unrepeated, told)) return;
-    const auto record = std::ranges::find(run.steps, step.step + 1, &MetricsRecord::step);
-    if (record == run.steps.end()) return;
-    const auto compare = [&](const char* quantity, std::optional<double> recorded, double now) {
-      if (!recorded || same_bits(*recorded, now)) return true;
-      result_.unrepeated.push_back({step.step + 1, run.name, quantity, *recorded, now});
-      return false;
-    };
-    if (compare("loss", record->loss, step.loss)) {
-      (void)compare("grad_norm", record->grad_norm, step.grad_norm);
-    }
-  }
-
-  const RecordedRun& run_a_;
-  const RecordedRun& run_b_;
-  Replay a_;
-  Replay b_;
-  Bisection& result_;
-};
 
 /// The first step of both whose loss or norm differs by more than `tolerance`; 0: none.
 int64_t first_step_beyond(double tolerance, const RecordedRun& a, const RecordedRun& b) {
@@ -268,7 +108,8 @@ Bisection bisect(const RecordedRun& a, const RecordedRun& b, const BisectOptions
   for (const std::string& field : changed_fields(a, b)) {
     result.notes.push_back("the configs differ: " + field);
   }
-  Search search(a, b, result);
+  if (exact) require_same_ranks(a, b);
+  ReplaySearch search(a, b, {.by_one_rank = !exact}, result);
   const int64_t last_of_both = std::min(a.steps.back().step, b.steps.back().step);
   const int64_t last = result.differing_step > 0 ? result.differing_step : last_of_both;
   exact ? search.run(last, result.identical)

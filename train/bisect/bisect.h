@@ -26,6 +26,7 @@ struct BisectOptions {
 /// The first operator that gives two runs different bits.
 struct OperatorDifference {
   StepPart part;
+  std::optional<int> rank;    ///< that made the call, where several compute a run again
   int64_t micro_batches = 0;  ///< of a step
   std::optional<int64_t> leaf;
   std::string operator_name;
@@ -66,15 +67,17 @@ struct Bisection {
 
 /// Finds where two runs part: the first step whose losses, gradient norms or weights differ, and,
 /// by computing both again from the newest checkpoint before it that has the same state in both,
-/// the first operator that writes other bits. Each is computed by one rank in this process, on its
-/// own device, whatever computed it: with reproducibility BITWISE the bits are the same.
+/// the first operator that writes other bits. Each is computed in this process, on its own device:
+/// with reproducibility BITWISE by one rank, whatever computed it, as the bits are the same;
+/// without it by as many ranks as computed it, which must be as many in both.
 ///
 /// With a tolerance the first operator whose numbers lie further apart than that, of the first step
-/// whose losses or norms do.
+/// whose losses or norms do. One rank then computes either, whatever computed it.
 ///
 /// Throws DataError and CheckpointError for runs that cannot be read, of other data, of other
 /// programs (unless the options allow them) or of a later version; ConfigError for runs whose steps
-/// cannot be compared call by call, and for runs that begin with different weights.
+/// cannot be compared call by call or not computed by threads, and for runs that begin with
+/// different weights.
 Bisection bisect(const RecordedRun& a, const RecordedRun& b, const BisectOptions& options);
 
 /// The result in a few lines.

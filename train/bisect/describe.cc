@@ -8,6 +8,7 @@ namespace {
 
 std::string place_of(const OperatorDifference& found) {
   std::string text = fmt::format("step {}, ", found.part.step + 1);
+  if (found.rank) text += fmt::format("rank {}, ", *found.rank);
   if (!found.part.micro_batch) return text + "behind the micro-batches: sums and update";
   text += fmt::format("micro-batch {} (of 0 to {}), leaf {}, {}", *found.part.micro_batch,
                       found.micro_batches - 1, found.leaf.value_or(0), found.phase);

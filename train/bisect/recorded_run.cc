@@ -114,7 +114,11 @@ RecordedRun read_run(const fs::path& path) {
   run.config_text = read_whole_file(run.directory.config());
   (void)run.config();
   run.steps = read_metrics(path);
-  if (const std::optional<LastStart> start = read_last_start(path)) run.ranks = start->ranks;
+  if (const std::optional<LastStart> start = read_last_start(path)) {
+    run.ranks = start->ranks;
+    run.hosts = start->hosts;
+    run.always_so = start->is_as_before;
+  }
   return run;
 }
 

@@ -22,6 +22,8 @@ struct RecordedRun {
   std::string config_text;
   std::vector<MetricsRecord> steps;
   int ranks = 1;                                  ///< of its last start
+  std::vector<int> hosts;                         ///< of these, as LastStart has them
+  bool always_so = true;                          ///< LastStart::is_as_before
   std::string version;                            ///< of Lockstep; empty: not known
   std::map<std::string, std::string> arithmetic;  ///< by name of the fact; empty: not known
 

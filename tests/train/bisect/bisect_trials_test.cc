@@ -68,5 +68,28 @@ TEST(BisectTrials, NamesTheOperatorOfARandomLastBitOfTwoOrThreeRanks) {
   }
 }
 
+TEST(BisectTrials, NamesTheOperatorOfARandomLastBitOfRanksWithoutBitwise) {
+  const TemporaryDirectory folder;
+  const RecordedRun alone = recorded(folder, "alone", six_steps(folder));
+  // What backward calls depends on which micro-batch of its rank it is in.
+  const auto is_forward = [](const TracedPart& part, const TracedCall& call) {
+    return part.part.micro_batch && call.phase == Phase::kForward && call.op->name() != "copy_";
+  };
+  std::mt19937 random(28);
+  for (int trial = 0; trial < trials(2); ++trial) {
+    const std::string parallel = trial % 2 == 0 ? "" : "parallel { strategy: FULL_SHARD } ";
+    const std::string name = std::to_string(trial);
+    const config::BitFlip flip = random_flip(alone, random, is_forward);
+    const RecordedRun a = recorded_on(2, folder, "a" + name, six_steps(folder, parallel));
+    const RecordedRun b =
+        recorded_on(2, folder, "b" + name, six_steps(folder, parallel + flipped(to_text(flip))));
+    const Bisection result = bisect(a, b, {.replay_equal = true});
+    expect_found(result, flip, describe(result, a, b));
+    EXPECT_EQ(result.found->rank, *flip.micro_batch / 2) << to_text(flip);
+    EXPECT_TRUE(result.unrepeated.empty()) << to_text(flip) << "\n" << describe(result, a, b);
+    for (const RecordedRun* each : {&a, &b}) std::filesystem::remove_all(each->directory.path());
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -24,10 +24,10 @@ inline config::BitFlip random_flip(const RecordedRun& run, std::mt19937& random,
   };
   Replay replay(run, run);
   const size_t step = draw(6);
-  for (size_t i = 0; i < step; ++i) (void)replay.step(nullptr);
+  for (size_t i = 0; i < step; ++i) (void)replay.step();
   replay.save();
   OperatorTrace trace;
-  (void)replay.step(&trace);
+  (void)replay.step({&trace});
   const std::vector<TracedPart> parts = trace.take();
   for (;;) {
     const TracedPart& part = parts[draw(parts.size())];
@@ -36,7 +36,7 @@ inline config::BitFlip random_flip(const RecordedRun& run, std::mt19937& random,
     if (!may_flip(part, part.calls[number])) continue;
     replay.go_back();
     CallCapture capture(part.part, number);
-    (void)replay.step(&capture);
+    (void)replay.step({&capture});
     const std::vector<Tensor>& written = capture.captured()->written;
     const size_t result = draw(written.size());
     if (written[result].numel() == 0) continue;

@@ -2,7 +2,9 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
+#include "tests/train/rank_runs.h"
 #include "tests/train/tiny_run.h"
 #include "train/bisect/recorded_run.h"
 #include "train/report/environment.h"
@@ -23,6 +25,29 @@ inline RecordedRun recorded(const TemporaryDirectory& folder, const std::string&
     (void)run.run({.terminal = nowhere});
     std::fclose(nowhere);
   }
+  return read_run(folder / name);
+}
+
+/// The same on `ranks` ranks, by rank on these hosts.
+inline RecordedRun recorded_on(int ranks, const TemporaryDirectory& folder, const std::string& name,
+                               const config::RunConfig& config,
+                               const std::vector<int>& hosts = {}) {
+  rethrow_first(dist::run_thread_ranks(
+      ranks,
+      [&](dist::ProcessGroup& group) {
+        const StreamGuard own_stream(get_stream_from_pool(parse_device(config.device())));
+        if (group.rank() != 0) {
+          follow_training(config, group, {});
+          return;
+        }
+        TrainingRun run(config,
+                        RunDirectory::create_at(folder / name, RunDirectory::Existing::kContinue),
+                        "{}", nullptr, &group);
+        std::FILE* const nowhere = std::fopen("/dev/null", "w");
+        (void)run.run({.terminal = nowhere});
+        std::fclose(nowhere);
+      },
+      {}, hosts));
   return read_run(folder / name);
 }
 
