@@ -44,6 +44,17 @@ TEST_F(BisectVerb, EndsWithTheStatusOfItsError) {
   EXPECT_EQ(run("bisect a c").status, 3);
 }
 
+TEST_F(BisectVerb, RunsOfOtherRanksWithoutBitwiseNeedATolerance) {
+  const std::string size = "--set train.micro_batch_size=1";  // one for each rank
+  ASSERT_EQ(train("a", size).status, 0);
+  ASSERT_EQ(train("c", size).status, 0);
+  put_file(folder_ / "c/starts.jsonl", "{\"start\":\"x\",\"ranks\":2}\n");
+  const Result refused = run("bisect a c --replay-equal");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_TRUE(says(refused.errors, "a was computed by one rank, and c by 2 ranks with DDP"));
+  EXPECT_EQ(run("bisect a c --replay-equal --tolerance 1e-6").status, 0);
+}
+
 TEST_F(BisectVerb, DataOfAStepIsShownWithItsFiles) {
   ASSERT_EQ(train("a").status, 0);
   const Result shown = run("data of-step a 3");
