@@ -17,6 +17,14 @@ CapturedArgument capture(const std::string& name, const Value& value) {
   return {name, ContentHasher().add(value.to_string()).result()};
 }
 
+/// Whether a call reads what it changes, as add_ does. What copy_ overwrites may be memory that
+/// nothing has set yet.
+bool reads_what_it_writes(const Operator& op) {
+  if (op.form() == OpForm::kOut || op.draws_random_numbers()) return false;
+  const std::string& root = op.root().name();
+  return !root.starts_with("copy") && !root.starts_with("fill") && !root.starts_with("zero");
+}
+
 std::string type_of(const Tensor& tensor) {
   return fmt::format("{}{}", name(tensor.dtype()), tensor.shape());
 }
@@ -59,8 +67,7 @@ void CallCapture::before(const Call& call, const Stack& stack) {
   captured_.emplace();
   for (size_t i = 0; i < stack.arguments().size(); ++i) {
     const Argument& argument = call.op.schema().arguments[i];
-    // What is overwritten may be memory that nothing has set yet.
-    if (argument.written) continue;
+    if (argument.written && !reads_what_it_writes(call.op)) continue;
     // Runs on different devices name different ones.
     if (argument.type.base == BaseType::kDevice) continue;
     captured_->arguments.push_back(capture(argument.name, stack.arguments()[i]));

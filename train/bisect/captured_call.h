@@ -18,7 +18,7 @@ struct CapturedArgument {
 
 /// One call with all that went in and came out.
 struct CapturedCall {
-  std::vector<CapturedArgument> arguments;  ///< those that it does not change
+  std::vector<CapturedArgument> arguments;  ///< those that it reads
   std::vector<Tensor> written;              ///< copies on the cpu, row-major
 };
 

@@ -1,5 +1,6 @@
 // Runs of several ranks whose bits depend on them.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -86,6 +87,21 @@ TEST_F(BisectRanks, ThatAreOnSeveralHostsAreReplayedSo) {
   EXPECT_FALSE(bisect(on_one, on_one, {.replay_equal = true}).unrepeated.empty())
       << "hosts decide the order of sums";
   EXPECT_TRUE(says(refusal(a, on_one), "on hosts 0, 1, 1, and"));
+}
+
+TEST_F(BisectRanks, BeginFromTheWeightsThatTheirConfigNames) {
+  const RecordedRun first = record("first", 1);
+  int number = 0;
+  for (const std::string strategy : {"DDP", "FULL_SHARD"}) {
+    const std::string more = fmt::format("model {{ weights: \"{}\" }} parallel {{ strategy: {} }}",
+                                         (folder_ / "first/model.safetensors").string(), strategy);
+    const std::string name = "a" + std::to_string(++number);
+    const RecordedRun a = record(name, 2, more), b = record(name + "b", 2, more);
+    EXPECT_NE(*a.steps[0].loss, *first.steps[0].loss);
+    const Bisection result = bisect(a, b, {.replay_equal = true});
+    EXPECT_TRUE(result.same()) << more << "\n" << describe(result, a, b);
+    EXPECT_EQ(result.from_step, 0);
+  }
 }
 
 TEST_F(BisectRanks, OfAnotherNumberNeedATolerance) {
