@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/base/parallel.h"
+#include "core/base/thread_pool.h"
+#include "core/dispatch/observer.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/matmul/matmul.h"
@@ -278,6 +282,32 @@ TEST(Muon, StepThatIsLeftOutChangesNothing) {
     if (found == 0) want.step();
   }
   expect_same_problem(some, want);
+}
+
+/// Says of each call of an operator whether its thread shares the loop it is in with others.
+class SharedCalls final : public CallObserver {
+ public:
+  void enter(const Operator& op, KeySet, const Stack&) override {
+    calls[std::string(op.name())].push_back(thread_pool::in_part());
+  }
+  void exit(const Operator&, const Stack&) noexcept override {}
+  std::map<std::string, std::vector<bool>> calls;
+};
+
+TEST(Muon, AThreadWhoseCallsAreWatchedUpdatesEveryMatrixItself) {
+  MuonProblem watched, want;
+  want.step();
+  const int before = num_threads();
+  set_num_threads(4);
+  SharedCalls observed;
+  {
+    const ObserverGuard guard(observed);
+    watched.step();
+  }
+  set_num_threads(before);
+  // Two calls for each of the three matrices: its direction and its step.
+  EXPECT_EQ(observed.calls["_fused_sgd_"], std::vector<bool>(6, false));
+  expect_same_problem(watched, want);
 }
 
 // --- runs ----------------------------------------------------------------------------------------
