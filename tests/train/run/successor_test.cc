@@ -1,0 +1,65 @@
+#include "train/run/successor.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tests/train/rank_runs.h"
+
+namespace lockstep::train {
+namespace {
+
+/// A run of two ranks, of which the leader is gone.
+class SuccessorTest : public testing::Test {
+ protected:
+  SuccessorTest() {
+    put_file(directory_.config(), config::to_text(config_));
+    rethrow_first(dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
+      if (group.rank() == 0) {
+        Successor::announce(group, directory_, *lock_, kCPU);
+      } else {
+        successor_.emplace(config_, group);
+      }
+    }));
+  }
+  /// Leaves the lock as the system does where its holder was killed.
+  void kill_leader() {
+    lock_->leave_no_trace();
+    lock_.reset();
+  }
+  /// What refuses the lead to the other rank, where `recorded` steps are in metrics.jsonl and the
+  /// ranks have done `most`.
+  std::string refusal(int64_t recorded, int64_t most) {
+    put_file(directory_.metrics(), fmt::format("{{\"step\":{},\"loss\":2.5}}\n", recorded));
+    return successor_->take_lead(most);
+  }
+
+  TemporaryDirectory folder_;
+  config::RunConfig config_ = tiny_run(folder_);
+  RunDirectory directory_ =
+      RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kRefuse);
+  std::unique_ptr<RunLock> lock_ = std::make_unique<RunLock>(directory_);
+  std::optional<Successor> successor_;
+};
+
+TEST_F(SuccessorTest, LeadsWhereTheLeaderRecordedNoMoreThanOneStepThatTheRanksHaveNotDone) {
+  kill_leader();
+  EXPECT_EQ(refusal(7, 5), "step 7 was recorded, and these ranks have done 5");
+  for (const int64_t recorded : {4, 5, 6}) EXPECT_EQ(refusal(recorded, 5), "") << recorded;
+  const std::unique_ptr<RunLock> lock = successor_->release_lock();
+  ASSERT_NE(lock, nullptr);
+  EXPECT_EQ(RunLock::holder(directory_), lock->owner());
+}
+
+TEST_F(SuccessorTest, LeavesTheRunOfALeaderThatEndedByItself) {
+  lock_.reset();
+  EXPECT_EQ(refusal(5, 5),
+            "rank 0 still holds the run's lock, has ended by itself, or has a successor");
+  EXPECT_EQ(successor_->release_lock(), nullptr);
+}
+
+}  // namespace
+}  // namespace lockstep::train
