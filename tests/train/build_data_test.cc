@@ -230,6 +230,12 @@ TEST_F(BuildDataTest, ShardsAreValidatedOnOtherShardsOrTheirTail) {
                    "cannot hold out 100 tokens of the last shard's 100"));
 }
 
+TEST_F(BuildDataTest, ASingleTokenOfShardsMayBeHeldOut) {
+  const auto source = build("shards { train: " + quoted("train_*.bin") + " held_out_tokens: 1 }");
+  EXPECT_EQ(source->validation_windows(1), 1);
+  EXPECT_EQ(dynamic_cast<const TokenData&>(*source).training_tokens(), 149);
+}
+
 TEST_F(BuildDataTest, BadInputEndsInTheRightError) {
   const auto data_error = [&](const std::string& data) {
     return message_of<DataError>([&] { build(data); });

@@ -104,6 +104,22 @@ TEST(Curves, ThereIsOneForEachQuantityWithItsUnit) {
                   "memory_peak_bytes 0 B", "sent_bytes 0 B", "loss_scale 0.5", "goodput 50.0 %"));
 }
 
+TEST(Curves, ALegendNamesEachLineOfAChart) {
+  std::vector<std::string> names;
+  for (const ChartKind& kind : chart_kinds()) {
+    for (const ChartLine& line : kind.lines) {
+      names.push_back(fmt::format("{}: {}", kind.title, line.label));
+    }
+  }
+  EXPECT_THAT(names,
+              ElementsAre("Loss: training", "Loss: held out", "Bits per byte, held out: held out",
+                          "Accuracy, held out: held out", "Gradient norm: gradient norm",
+                          "Learning rate: learning rate", "Tokens per second: tokens/s",
+                          "Model FLOP utilisation: MFU", "Step time: step",
+                          "Waiting: exposed communication", "Waiting: data", "Peak memory: memory",
+                          "Sent per step: sent", "Loss scale: loss scale", "Goodput: goodput"));
+}
+
 TEST(ExtremesTable, OfOneRunHasARowForEachLine) {
   const std::vector<RunRecord> runs = {run_with("a", "lr", {{1, 3}, {2, 1}, {3, 5}, {1000, 4}})};
   EXPECT_EQ(extremes_table(runs),

@@ -37,6 +37,14 @@ class GgufModel : public testing::Test {
   TemporaryDirectory folder_;
 };
 
+/// The value of a file's metadata, or "none".
+std::string member_of(const GgufFile& file, const std::string& key) {
+  for (const std::string& each : file.metadata()) {
+    if (each.starts_with(key + " = ")) return each.substr(key.size() + 3);
+  }
+  return "none";
+}
+
 std::string bytes_as(const Tensor& tensor, DType dtype) {
   const Tensor here = tensor.detach().to(dtype).contiguous();
   return {static_cast<const char*>(here.data()), here.nbytes()};
@@ -152,19 +160,18 @@ TEST_F(GgufModel, HoldsABpeTokenizerAndRowsThatNoTokenHas) {
   EXPECT_EQ(metadata[8], "tokenizer.ggml.add_bos_token = bool false");
 }
 
-TEST_F(GgufModel, HoldsASentencePieceModelWithItsScores) {
+SentencePieceTokenizer tokenizer_of_scores() {
   std::string text;
   for (int i = 0; i < 50; ++i) text += "the cat and the dog. ";
-  const SentencePieceTokenizer tokenizer(train_sentencepiece(text, 280), "a model");
+  return {train_sentencepiece(text, 280), "a model"};
+}
+
+TEST_F(GgufModel, HoldsASentencePieceModelWithItsScores) {
+  const SentencePieceTokenizer tokenizer = tokenizer_of_scores();
   nn::LlamaOptions options = tiny_llama();
   options.vocabulary = tokenizer.vocabulary();
   const GgufFile file = written(nn::Llama(options), DType::kF32, &tokenizer);
-  const auto member = [&](const std::string& key) {
-    for (const std::string& each : file.metadata()) {
-      if (each.starts_with(key + " = ")) return each.substr(key.size() + 3);
-    }
-    return std::string("none");
-  };
+  const auto member = [&](const std::string& key) { return member_of(file, key); };
   EXPECT_EQ(member("tokenizer.ggml.model"), "text llama");
   EXPECT_EQ(member("tokenizer.ggml.pre"), "text default");
   EXPECT_THAT(member("tokenizer.ggml.tokens"), testing::StartsWith("text [<unk> <s> </s> <0x00> "));
@@ -177,6 +184,15 @@ TEST_F(GgufModel, HoldsASentencePieceModelWithItsScores) {
   EXPECT_EQ(member("tokenizer.ggml.merges"), "none");
   EXPECT_EQ(member("tokenizer.ggml.bos_token_id"), "u32 1");
   EXPECT_EQ(member("tokenizer.ggml.eos_token_id"), "u32 2");
+}
+
+TEST_F(GgufModel, RowsThatNoTokenOfASentencePieceModelHasAreUnusedAndScoreZero) {
+  const SentencePieceTokenizer tokenizer = tokenizer_of_scores();
+  nn::LlamaOptions options = tiny_llama();
+  options.vocabulary = tokenizer.vocabulary() + 2;
+  const GgufFile file = written(nn::Llama(options), DType::kF32, &tokenizer);
+  EXPECT_THAT(member_of(file, "tokenizer.ggml.token_type"), testing::EndsWith(" 1 1 5 5]"));
+  EXPECT_THAT(member_of(file, "tokenizer.ggml.scores"), testing::EndsWith(" 0 0]"));
 }
 
 }  // namespace
