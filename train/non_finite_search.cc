@@ -65,7 +65,7 @@ Message unpack(const std::string& text) {
   Message message;
   const char* const end = text.data() + text.size();
   const auto number = std::from_chars(text.data(), end, message.largest);
-  if (number.ptr != end) message.finding.assign(number.ptr + 1, end);
+  message.finding.assign(number.ptr + 1, end);  // behind the space
   return message;
 }
 

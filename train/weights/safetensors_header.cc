@@ -174,7 +174,6 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
 
   bool unexpected(std::string_view what) {
-    if (place_ == Place::kStart) return fail("the header is {} instead of an object", what);
     return fail("\"{}\" holds {} where none may stand", name_, what);
   }
 
