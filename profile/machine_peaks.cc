@@ -1,8 +1,8 @@
 #include "profile/machine_peaks.h"
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "autograd/grad_mode.h"
 #include "core/base/files/atomic_file.h"
@@ -20,44 +20,37 @@ namespace lockstep::profile {
 
 namespace {
 
-constexpr double kSeconds = 0.3;  // for each measurement
-/// Sizes are doubled up to the one that is wanted, unless a call takes as long as this: a device
-/// may be slower than was thought, such as an emulated one.
-constexpr double kLongCall = 0.1;
+constexpr double kSeconds = 0.3;   // for each measurement
+constexpr double kLongCall = 0.1;  ///< the sizes of slower devices grow no further
 
-/// Returns the work of a call in a second. `call_of(size)` returns a call.
-template <class CallOf, class WorkOf>
-double best_rate(Device device, int64_t smallest, int64_t largest, const CallOf& call_of,
-                 const WorkOf& work_of) {
-  for (int64_t size = smallest;; size *= 2) {
-    const auto call = call_of(size);
-    double seconds = call_seconds(device, 0, call);
-    if (size < largest && seconds < kLongCall) continue;
-    if (seconds < kLongCall) seconds = call_seconds(device, kSeconds, call);
-    return work_of(size) / seconds;
-  }
+/// Sizes from the smallest to the largest, each twice the one before.
+std::vector<int64_t> doubled(int64_t smallest, int64_t largest) {
+  std::vector<int64_t> sizes;
+  for (int64_t size = smallest; size <= largest; size *= 2) sizes.push_back(size);
+  return sizes;
 }
 
 double product_flops(Device device, DType dtype, int64_t largest) {
-  const auto product = [&](int64_t side) {
-    const Tensor a = randn({side, side}, {dtype, device});
-    const Tensor b = randn({side, side}, {dtype, device});
-    return [a, b] { (void)mm(a, b); };
-  };
-  const auto flops = [](int64_t side) { return 2.0 * std::pow(static_cast<double>(side), 3); };
-  return best_rate(device, std::min<int64_t>(largest, 128), largest, product, flops);
+  const TimedCall timed =
+      time_largest(device, kSeconds, doubled(128, largest), kLongCall, [&](int64_t side) {
+        const Tensor a = randn({side, side}, {dtype, device});
+        const Tensor b = randn({side, side}, {dtype, device});
+        return [a, b] { (void)mm(a, b); };
+      });
+  return 2.0 * std::pow(static_cast<double>(timed.size), 3) / timed.seconds;
 }
 
 double bandwidth(Device device) {
-  const auto addition = [&](int64_t elements) {
-    const Tensor a = zeros({elements}, {DType::kF32, device});
-    const Tensor b = zeros({elements}, {DType::kF32, device});
-    const Tensor c = zeros({elements}, {DType::kF32, device});
-    return [a, b, c] { add_out(c, a, b); };
-  };
-  const auto bytes = [](int64_t elements) { return 3.0 * 4.0 * static_cast<double>(elements); };
   // 64 MiB each: more than the caches that two cores of a server can claim for themselves.
-  return best_rate(device, int64_t{1} << 14, int64_t{16} << 20, addition, bytes);
+  const TimedCall timed =
+      time_largest(device, kSeconds, doubled(int64_t{1} << 14, int64_t{16} << 20), kLongCall,
+                   [&](int64_t elements) {
+                     const Tensor a = zeros({elements}, {DType::kF32, device});
+                     const Tensor b = zeros({elements}, {DType::kF32, device});
+                     const Tensor c = zeros({elements}, {DType::kF32, device});
+                     return [a, b, c] { add_out(c, a, b); };
+                   });
+  return 3.0 * 4.0 * static_cast<double>(timed.size) / timed.seconds;
 }
 
 }  // namespace

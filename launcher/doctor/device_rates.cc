@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <initializer_list>
 #include <memory>
-#include <utility>
+#include <span>
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
@@ -16,73 +15,31 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
 #include "core/tensor/stream.h"
+#include "profile/call_time.h"
 
 namespace lockstep::launcher {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using profile::TimedCall;
 using Call = std::function<void()>;
 
-/// Seconds that each of so many calls takes, queued together.
-double seconds_a_call(Device device, int64_t calls, const Call& call) {
-  const Clock::time_point start = Clock::now();
-  for (int64_t i = 0; i < calls; ++i) call();
-  current_stream(device).synchronize();
-  const std::chrono::duration<double> taken = Clock::now() - start;
-  return taken.count() / static_cast<double>(calls);
+TimedCall time_largest(Device device, double seconds, std::initializer_list<int64_t> sizes,
+                       const std::function<Call(int64_t size)>& make) {
+  return profile::time_largest(device, seconds, std::span(sizes.begin(), sizes.size()),
+                               seconds / 10, make);
 }
 
-/// A driver blocks at about a thousand calls.
-constexpr int64_t kMostQueued = 500;
-
-int64_t calls_in(double seconds, double seconds_of_one) {
-  const double calls = seconds / std::max(seconds_of_one, 1e-9);
-  return std::clamp<int64_t>(static_cast<int64_t>(calls), 1, kMostQueued);
-}
-
-struct Timed {
-  int64_t size = 0;
-  double seconds = 0;  ///< of one call
-  Call call;
-};
-
-/// Times the call that `make` returns for the largest of the growing sizes that there is memory
-/// for, or the first that takes a tenth of `seconds`.
-Timed time_largest(Device device, double seconds, std::initializer_list<int64_t> sizes,
-                   const std::function<Call(int64_t size)>& make) {
-  Timed timed;
-  for (const int64_t size : sizes) {
-    try {
-      Call call = make(size);
-      (void)seconds_a_call(device, 1, call);  // loads kernels and libraries
-      timed.seconds = seconds_a_call(device, 1, call);
-      timed.call = std::move(call);
-      timed.size = size;
-    } catch (const OutOfMemoryError&) {
-      if (timed.call == nullptr) throw;
-      break;
-    }
-    if (timed.seconds > seconds / 10) break;
-  }
-  // The best of three rounds, or of as many as there is time for where one call takes longer.
-  const int64_t calls = calls_in(seconds / 3, timed.seconds);
-  const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                                   std::chrono::duration<double>(seconds));
-  for (int round = 0; round < 3 && Clock::now() < end; ++round) {
-    timed.seconds = std::min(timed.seconds, seconds_a_call(device, calls, timed.call));
-  }
-  return timed;
-}
-
-MeasuredRate rate_of(const Timed& timed, double work) {
+MeasuredRate rate_of(const TimedCall& timed, double work) {
   return {.per_second = work / timed.seconds, .size = timed.size};
 }
 
 /// Queues calls that keep the device busy for a while, and calls `body` meanwhile.
-void call_while_busy(Device device, const Timed& timed, const std::function<void()>& body) {
+void call_while_busy(Device device, const TimedCall& timed, const std::function<void()>& body) {
   constexpr double kBusySeconds = 0.2;
-  const int64_t calls = calls_in(kBusySeconds, timed.seconds);
+  constexpr double kMostQueued = 500;  // a driver blocks at about a thousand calls
+  const auto calls = static_cast<int64_t>(
+      std::clamp(kBusySeconds / std::max(timed.seconds, 1e-9), 1.0, kMostQueued));
   for (int64_t i = 0; i < calls; ++i) timed.call();
   body();
   current_stream(device).synchronize();
@@ -94,7 +51,7 @@ constexpr int64_t kMiB = 1 << 20;
 
 MeasuredRate addition_rate(Device device, double seconds) {
   const NoGradGuard no_grad;
-  const Timed timed =
+  const TimedCall timed =
       time_largest(device, seconds, {kMiB / 4, kMiB, 4 * kMiB, 16 * kMiB, 64 * kMiB, 256 * kMiB},
                    [&](int64_t bytes) -> Call {
                      const TensorOptions options{DType::kF32, device};
@@ -109,20 +66,20 @@ MeasuredRate addition_rate(Device device, double seconds) {
 MeasuredRate product_rate(Device device, DType dtype, double seconds,
                           const std::function<void()>& while_busy) {
   const NoGradGuard no_grad;
-  const Timed timed = time_largest(device, seconds, {64, 128, 256, 512, 1024, 2048, 4096, 8192},
-                                   [&](int64_t side) -> Call {
-                                     const TensorOptions options{dtype, device};
-                                     const Tensor a = randn({side, side}, options);
-                                     const Tensor b = randn({side, side}, options);
-                                     return [=] { (void)mm(a, b); };
-                                   });
+  const TimedCall timed = time_largest(device, seconds, {64, 128, 256, 512, 1024, 2048, 4096, 8192},
+                                       [&](int64_t side) -> Call {
+                                         const TensorOptions options{dtype, device};
+                                         const Tensor a = randn({side, side}, options);
+                                         const Tensor b = randn({side, side}, options);
+                                         return [=] { (void)mm(a, b); };
+                                       });
   if (while_busy) call_while_busy(device, timed, while_busy);
   const auto side = static_cast<double>(timed.size);
   return rate_of(timed, 2 * side * side * side);
 }
 
 MeasuredRate copy_rate(Device device, Transfer direction, double seconds) {
-  const Timed timed = time_largest(
+  const TimedCall timed = time_largest(
       device, seconds, {kMiB, 8 * kMiB, 64 * kMiB, 256 * kMiB}, [&](int64_t bytes) -> Call {
         const auto size = static_cast<size_t>(bytes);
         const auto there = std::make_shared<DeviceBlock>(device, size);
@@ -137,7 +94,7 @@ MeasuredRate copy_rate(Device device, Transfer direction, double seconds) {
 }
 
 MeasuredRate peer_rate(Device from, Device to, double seconds) {
-  const Timed timed = time_largest(
+  const TimedCall timed = time_largest(
       from, seconds, {kMiB, 8 * kMiB, 64 * kMiB, 256 * kMiB}, [&](int64_t bytes) -> Call {
         const auto size = static_cast<size_t>(bytes);
         const auto source = std::make_shared<DeviceBlock>(from, size);
