@@ -168,8 +168,9 @@ Parts shard_parts(const From& from) {
   return parts;
 }
 
-std::unique_ptr<TokenSource> build_shards(const DataConfig& data, const DataRequest& request) {
-  const ShardData& from = data.shards();
+/// The tokenizer whose files a source of tokens names, checked; null if it names none.
+template <class From>
+std::shared_ptr<const Tokenizer> named_tokenizer(const From& from, const DataRequest& request) {
   std::shared_ptr<const Tokenizer> tokenizer;
   if (from.has_bpe()) {
     tokenizer = std::make_shared<BpeTokenizer>(from.bpe().vocab(), from.bpe().merges());
@@ -177,6 +178,12 @@ std::unique_ptr<TokenSource> build_shards(const DataConfig& data, const DataRequ
     tokenizer = std::make_shared<JsonTokenizer>(from.hugging_face().file());
   }
   if (tokenizer) check_vocabulary(*tokenizer, request);
+  return tokenizer;
+}
+
+std::unique_ptr<TokenSource> build_shards(const DataConfig& data, const DataRequest& request) {
+  const ShardData& from = data.shards();
+  std::shared_ptr<const Tokenizer> tokenizer = named_tokenizer(from, request);
   Parts parts = shard_parts(from);
   return std::make_unique<TokenData>(std::move(parts.training), std::move(parts.held_out),
                                      options_for(data, request, std::move(tokenizer)));
@@ -241,15 +248,11 @@ std::unique_ptr<TokenSource> build_mixture(const DataConfig& data, const DataReq
 
 std::unique_ptr<TokenSource> build_program(const DataConfig& data, const DataRequest& request) {
   const config::ProgramData& from = data.program();
-  std::shared_ptr<const Tokenizer> tokenizer;
-  if (from.has_byte()) tokenizer = std::make_shared<ByteTokenizer>();
-  if (from.has_bpe()) {
-    tokenizer = std::make_shared<BpeTokenizer>(from.bpe().vocab(), from.bpe().merges());
+  std::shared_ptr<const Tokenizer> tokenizer = named_tokenizer(from, request);
+  if (from.has_byte()) {
+    tokenizer = std::make_shared<ByteTokenizer>();
+    check_vocabulary(*tokenizer, request);
   }
-  if (from.has_hugging_face()) {
-    tokenizer = std::make_shared<JsonTokenizer>(from.hugging_face().file());
-  }
-  if (tokenizer) check_vocabulary(*tokenizer, request);
   return std::make_unique<ProgramSource>(
       ProgramSourceOptions{.command = from.command(),
                            .timeout = std::chrono::ceil<std::chrono::milliseconds>(
