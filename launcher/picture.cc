@@ -4,13 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <string_view>
 
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"
+#include "core/process/process_environment.h"
 
 namespace lockstep::launcher {
 
@@ -19,17 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kConverter = "rsvg-convert";
-
-bool is_on_path(const std::string& program) {
-  const char* const path = std::getenv("PATH");
-  std::string_view folders = path == nullptr ? "" : path;
-  while (!folders.empty()) {
-    const std::string_view folder = folders.substr(0, folders.find(':'));
-    folders.remove_prefix(std::min(folders.size(), folder.size() + 1));
-    if (::access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -41,7 +28,7 @@ void check_picture(const std::string& path, const std::string& verb) {
            "FILE.pdf.",
            verb, path);
   LS_CHECK(
-      is_on_path(kConverter), ConfigError,
+      ProcessEnvironment().file_of(kConverter) != kConverter, ConfigError,
       "[{}] {} cannot be drawn: expected the program {} on PATH, which makes {} files. Install "
       "the package librsvg2-bin, or write FILE.svg.",
       verb, path, kConverter, ending);
