@@ -22,9 +22,9 @@ struct DealtRank {
   dist::LeafDeal deal;
   int rank = 0;
 };
-/// Of all deals of `leaves` leaves among fewer ranks, which ranks of unequal speed may come to, one
-/// with a rank that holds the most sums side by side (dist::stack_depth); of those the one with the
-/// most leaves. Requires 1 <= ranks <= leaves.
+/// Returns, of all deals of `leaves` leaves that ranks of unequal speed may come to, one with a
+/// rank that holds the most sums side by side (dist::stack_depth); where several do, the rank with
+/// the most leaves. Requires 1 <= ranks <= leaves.
 DealtRank rank_with_most_sums(int64_t leaves, int ranks);
 
 /// Decides from comparisons of the ranks which leaves each of them is to have

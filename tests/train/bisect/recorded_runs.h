@@ -28,7 +28,7 @@ inline RecordedRun recorded(const TemporaryDirectory& folder, const std::string&
   return read_run(folder / name);
 }
 
-/// The same on `ranks` ranks, by rank on these hosts.
+/// Records a run likewise, on `ranks` ranks; `hosts` has the number of each one's host.
 inline RecordedRun recorded_on(int ranks, const TemporaryDirectory& folder, const std::string& name,
                                const config::RunConfig& config,
                                const std::vector<int>& hosts = {}) {
