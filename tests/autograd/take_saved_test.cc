@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/loss/loss.h"
+#include "core/ops/matmul/fused_linear.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
@@ -203,6 +204,68 @@ TEST_F(TakeSaved, ATensorChangedInPlaceIsStillNoticed) {
     return lost;
   }();
   EXPECT_THROWS(result.backward(), AutogradError, "changed in place", "expected at version 0");
+}
+
+/// Where the inputs of products lay, and where their gradients were written.
+struct Places {
+  const void* input = nullptr;
+  const void* input_gradient = nullptr;
+  const void* value = nullptr;
+  const void* gradient_of_argument = nullptr;
+};
+
+/// Three layers of products in f32, whose inputs no other variable holds; backward accumulates the
+/// gradients of `leaves`.
+Tensor result_of_products(const std::vector<Tensor>& leaves, Places& places) {
+  const auto prehook = [](const Tensor& result, const void*& place) {
+    register_prehook(*result.grad_fn(),
+                     [&place](std::span<Tensor> grads) { place = grads.back().data(); });
+  };
+  const Tensor made = leaves[0] * 2;
+  places.input = made.data();
+  prehook(made, places.input_gradient);
+  const Gelu gelu = linear_gelu(made, leaves[1], leaves[2]);
+  places.value = gelu.value.data();
+  prehook(gelu.of, places.gradient_of_argument);
+  const Tensor out = linear_of_gelu(gelu, leaves[3], leaves[4], leaves[0]);
+  return sum(linear_add(out, out * 3, leaves[5]) * out);
+}
+
+TEST(TakenInputs, TakeTheGradientsOfFusedProductsOnceTheWeightsHaveTheirs) {
+  for (const bool freezes : {false, true}) {
+    std::vector<Tensor> leaves;
+    int seed = 0;
+    for (const Dims& sizes : {Dims{4, 5}, {6, 5}, {6}, {5, 6}, {5}, {5, 5}}) {
+      std::vector<float> numbers(static_cast<size_t>(count_elements(sizes)));
+      for (float& each : numbers) each = static_cast<float>(++seed % 7 - 3) / 4;
+      leaves.push_back(tensor_from<float>(numbers, sizes));
+      leaves.back().set_requires_grad(!freezes || leaves.size() == 1);
+    }
+    Places kept;
+    const Tensor retained = result_of_products(leaves, kept);
+    retained.backward({}, /*retain_graph=*/true);
+    if (!freezes) {
+      EXPECT_NE(kept.input_gradient, kept.input);
+      EXPECT_NE(kept.gradient_of_argument, kept.value);
+    }
+    std::vector<Tensor> expected;
+    for (const Tensor& leaf : leaves) {
+      if (!leaf.requires_grad()) continue;
+      expected.push_back(leaf.grad());
+      leaf.set_grad(Tensor());
+    }
+    Places taken;
+    result_of_products(leaves, taken).backward();
+    if (!freezes) {  // frozen weights read no input, so that none is kept
+      EXPECT_EQ(taken.input_gradient, taken.input);
+      EXPECT_EQ(taken.gradient_of_argument, taken.value);
+    }
+    size_t i = 0;
+    for (const Tensor& leaf : leaves) {
+      if (!leaf.requires_grad()) continue;
+      EXPECT_EQ(elements(leaf.grad()), elements(expected[i++]));
+    }
+  }
 }
 
 }  // namespace

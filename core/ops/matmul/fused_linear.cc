@@ -137,22 +137,44 @@ Tensor rows_of(const Tensor& tensor) {
   return tensor.reshape({rows, tensor.size(-1)});
 }
 
-/// The gradient of the input [..., in] of a product with `weight`, given the product's gradient.
-Tensor input_gradient(const Tensor& grad, const Tensor& weight) {
+/// The gradient of the input [..., in] of a product with `weight`, given the product's gradient;
+/// written to `memory` if that is defined.
+Tensor input_gradient(const Tensor& grad, const Tensor& weight, const Tensor& memory = {}) {
+  if (memory.defined()) {
+    mm_out(rows_of(memory), rows_of(grad), weight);
+    return memory;
+  }
   Dims sizes = to_dims(grad.sizes());
   sizes.back() = weight.size(1);
   return mm(rows_of(grad), weight).view(sizes);
 }
 
-/// The gradients of the weight, argument `i`, and of the bias, which follows it. Together they are
-/// one operator, unless the weight's has a destination.
+/// linear_of_gelu_backward, written to `memory` if that is defined.
+Tensor argument_gradient(const Tensor& grad, const Tensor& weight, const Tensor& of,
+                         const Tensor& memory) {
+  if (memory.defined()) return linear_of_gelu_backward_out(memory, grad, weight, of);
+  return linear_of_gelu_backward(grad, weight, of);
+}
+
+/// The gradients of the weight, argument `i`, and of the bias, which follows it, given that of the
+/// product. Together they are one operator, unless the weight's has a destination. The product's
+/// input is the first saved tensor.
 class ParameterGradients {
  public:
-  ParameterGradients(VjpContext& ctx, size_t i, const Tensor& grad, const Tensor& input)
-      : ctx_(ctx), i_(i), grad_(grad), input_(input) {}
+  ParameterGradients(VjpContext& ctx, size_t i, const Tensor& grad)
+      : ctx_(ctx), i_(i), grad_(grad), weight_(ctx.needs(i) ? make_weight() : Tensor()) {}
 
-  Tensor weight() {
-    const Tensor rows = rows_of(input_);
+  const Tensor& weight() const { return weight_; }
+  Tensor bias() const { return ctx_.unbroadcast(bias_.defined() ? bias_ : rows_of(grad_), i_ + 1); }
+  /// Memory for a gradient with the geometry of the input, which nothing reads any more: that of
+  /// the input. Undefined where something else may read it.
+  Tensor memory_of_input() const {
+    return ctx_.saved(0).defined() && ctx_.saved(0).is_contiguous() ? ctx_.take_saved(0) : Tensor();
+  }
+
+ private:
+  Tensor make_weight() {
+    const Tensor rows = rows_of(ctx_.saved(0));
     const Tensor destination = ctx_.destination(i_);
     if (destination.defined()) return mm_out(destination, rows_of(grad_).t(), rows);
     if (!ctx_.needs(i_ + 1)) return mm(rows_of(grad_).t(), rows);
@@ -160,15 +182,12 @@ class ParameterGradients {
     bias_ = std::move(both.bias);
     return both.weight;
   }
-  /// Call it after `weight`, where that is wanted.
-  Tensor bias() { return ctx_.unbroadcast(bias_.defined() ? bias_ : rows_of(grad_), i_ + 1); }
 
- private:
   VjpContext& ctx_;
   size_t i_;
   const Tensor& grad_;
-  const Tensor& input_;
   Tensor bias_;
+  Tensor weight_;  ///< made after `bias_`, which it may set
 };
 
 /// FLOPs of the product of arguments `input` and `weight`.
@@ -215,9 +234,10 @@ LS_OP(linear_gelu, TwoTensors(const Tensor&, const Tensor&, OptionalTensor),
       const Tensor through =
           grads[0].defined() ? gelu_backward(grads[0], ctx.saved(2), kTanh) : Tensor();
       const Tensor grad = plus(grads[1], through);
-      ParameterGradients parameters(ctx, 1, grad, ctx.saved(0));
-      return ctx.gradients([&] { return input_gradient(grad, ctx.saved(1)); },
-                           [&] { return parameters.weight(); }, [&] { return parameters.bias(); });
+      const ParameterGradients parameters(ctx, 1, grad);
+      return ctx.gradients(
+          [&] { return input_gradient(grad, ctx.saved(1), parameters.memory_of_input()); },
+          [&] { return parameters.weight(); }, [&] { return parameters.bias(); });
     });
 Gelu linear_gelu(const Tensor& input, const Tensor& weight, OptionalTensor bias) {
   auto [value, of] = op_linear_gelu(input, weight, bias);
@@ -251,10 +271,11 @@ LS_OP(linear_add_of_factors, Tensor(const Tensor&, const Tensor&, const Tensor&,
     .saves({"input for weight", "weight for input"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const Tensor narrow = as_dtype(grad, ctx.input(1).dtype);
-      ParameterGradients parameters(ctx, 2, narrow, ctx.saved(0));
-      return ctx.gradients([&] { return grad; },
-                           [&] { return input_gradient(narrow, ctx.saved(1)); },
-                           [&] { return parameters.weight(); }, [&] { return parameters.bias(); });
+      const ParameterGradients parameters(ctx, 2, narrow);
+      return ctx.gradients(
+          [&] { return grad; },
+          [&] { return input_gradient(narrow, ctx.saved(1), parameters.memory_of_input()); },
+          [&] { return parameters.weight(); }, [&] { return parameters.bias(); });
     });
 
 LS_OP(linear_add, Tensor(const Tensor&, const Tensor&, const Tensor&, OptionalTensor),
@@ -284,13 +305,15 @@ LS_OP(linear_of_gelu_factors,
     .saves({"value for weight", "of for of", "weight for of"})
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       const Tensor narrow = as_dtype(grad, ctx.input(1).dtype);
-      ParameterGradients parameters(ctx, 2, narrow, ctx.saved(0));
+      const ParameterGradients parameters(ctx, 2, narrow);
       // The value is a function of `of`, so the whole gradient goes to `of`.
-      return ctx.gradients(
-          [] { return Tensor(); },
-          [&] { return linear_of_gelu_backward(narrow, ctx.saved(2), ctx.saved(1)); },
-          [&] { return parameters.weight(); }, [&] { return parameters.bias(); },
-          [&] { return grad; });
+      return ctx.gradients([] { return Tensor(); },
+                           [&] {
+                             return argument_gradient(narrow, ctx.saved(2), ctx.saved(1),
+                                                      parameters.memory_of_input());
+                           },
+                           [&] { return parameters.weight(); }, [&] { return parameters.bias(); },
+                           [&] { return grad; });
     });
 
 LS_OP(linear_of_gelu,
@@ -321,6 +344,7 @@ LS_OP(linear_of_gelu_backward, Tensor(const Tensor&, const Tensor&, const Tensor
     .doc("grad_output times weight, times the derivative of gelu (tanh form) at `of`.")
     .structured(rules::linear_of_gelu_backward)
     .batching(batching::linear_of_gelu_backward)
+    .out()
     .flops([](std::span<const Value> arguments, std::span<const Value>) {
       return 2 * arguments[0].tensor().numel() * arguments[1].tensor().size(1);
     })
@@ -338,6 +362,10 @@ LS_OP(linear_of_gelu_backward, Tensor(const Tensor&, const Tensor&, const Tensor
     });
 Tensor linear_of_gelu_backward(const Tensor& grad_output, const Tensor& weight, const Tensor& of) {
   return op_linear_of_gelu_backward(grad_output, weight, of);
+}
+const Tensor& linear_of_gelu_backward_out(const Tensor& out, const Tensor& grad_output,
+                                          const Tensor& weight, const Tensor& of) {
+  return op_linear_of_gelu_backward.out(grad_output, weight, of, out);
 }
 
 Gelu linear_gelu_reference(const Tensor& input, const Tensor& weight, OptionalTensor bias) {

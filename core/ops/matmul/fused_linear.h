@@ -33,6 +33,8 @@ Tensor linear_of_gelu(const Gelu& gelu, const Tensor& weight, OptionalTensor bia
 /// gelu_backward(grad_output weight, of, "tanh"): the gradient of `gelu.of` above. grad_output
 /// [..., out], of [..., in].
 Tensor linear_of_gelu_backward(const Tensor& grad_output, const Tensor& weight, const Tensor& of);
+const Tensor& linear_of_gelu_backward_out(const Tensor& out, const Tensor& grad_output,
+                                          const Tensor& weight, const Tensor& of);
 
 /// Gradients of a linear layer's weight and bias, given that of its result: grad_output [rows, out]
 /// transposed times input [rows, in], and the sums of grad_output over the rows.
