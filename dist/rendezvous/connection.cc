@@ -105,16 +105,16 @@ std::optional<StoreMessage> Connection::next() {
 
 std::chrono::milliseconds Connection::silent_for(
     std::chrono::steady_clock::time_point now) noexcept {
-  const auto silent = unacknowledged_for(socket_);
+  const auto silent = unanswered_for(socket_);
   if (silent == silent.zero()) {
-    unacknowledged_since_.reset();
+    unanswered_since_.reset();
     return silent;
   }
   // The last acknowledgement may be much older than the bytes in flight: count from the first call
   // that saw them.
-  if (!unacknowledged_since_) unacknowledged_since_ = now;
-  return std::min(
-      silent, std::chrono::duration_cast<std::chrono::milliseconds>(now - *unacknowledged_since_));
+  if (!unanswered_since_) unanswered_since_ = now;
+  return std::min(silent,
+                  std::chrono::duration_cast<std::chrono::milliseconds>(now - *unanswered_since_));
 }
 
 }  // namespace lockstep::dist

@@ -36,8 +36,8 @@ class Connection {
   std::optional<StoreMessage> next();
   void set_largest_message(size_t bytes) { largest_ = bytes; }
 
-  /// Returns for how long the other host has not acknowledged bytes in flight to it, as observed by
-  /// these calls. Call about every second, from one thread.
+  /// Returns for how long the other host has not answered (unanswered_for), as observed by these
+  /// calls. Call about every second, from one thread, after keep_alive.
   std::chrono::milliseconds silent_for(std::chrono::steady_clock::time_point now) noexcept;
 
  private:
@@ -51,7 +51,7 @@ class Connection {
   size_t taken_ = 0;  ///< bytes of in_ that were returned by next()
   size_t largest_;
 
-  std::optional<std::chrono::steady_clock::time_point> unacknowledged_since_;
+  std::optional<std::chrono::steady_clock::time_point> unanswered_since_;
 };
 
 }  // namespace lockstep::dist

@@ -243,13 +243,15 @@ void keep_alive(const Descriptor& socket, std::chrono::milliseconds silence) {
   set_option(socket.get(), SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-std::chrono::milliseconds unacknowledged_for(const Descriptor& socket) noexcept {
+std::chrono::milliseconds unanswered_for(const Descriptor& socket) noexcept {
+  // By then keep_alive has asked, and the answer had a second to come.
+  constexpr std::chrono::milliseconds kAsked(2'000);
   tcp_info info{};
   socklen_t length = sizeof info;
   if (::getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return {};
+  const std::chrono::milliseconds last(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv));
   // If the other side's window is closed, unsent bytes are not in flight.
-  if (info.tcpi_unacked == 0) return {};
-  return std::chrono::milliseconds(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv));
+  return info.tcpi_unacked > 0 ? last : std::max(last - kAsked, std::chrono::milliseconds(0));
 }
 
 bool wait_for(const Descriptor& socket, bool write, Clock::time_point deadline) {

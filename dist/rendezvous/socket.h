@@ -74,9 +74,11 @@ Endpoint own_end_of(const Descriptor& socket);
 /// seconds, at least 2) while nothing is sent. The other host's system answers even if the process
 /// there is stopped. Throws BackendError.
 void keep_alive(const Descriptor& socket, std::chrono::milliseconds silence);
-/// Returns the time since the other host's last acknowledgement while bytes are in flight to it; 0
-/// if none are, or if the process there does not read (its host announces a closed window).
-std::chrono::milliseconds unacknowledged_for(const Descriptor& socket) noexcept;
+/// Returns for how long the other host has acknowledged neither bytes in flight to it nor, while
+/// there are none, what keep_alive asks every second: the system itself gives up no connection
+/// whose packets it cannot send at all, as when this host's own link is down. The process there may
+/// be stopped.
+std::chrono::milliseconds unanswered_for(const Descriptor& socket) noexcept;
 
 /// Waits until the socket is readable (`write`: writable). Returns false at `deadline`.
 bool wait_for(const Descriptor& socket, bool write, std::chrono::steady_clock::time_point deadline);

@@ -52,7 +52,23 @@ TEST(Socket, PortZeroIsChosenAndConnects) {
   ASSERT_TRUE(far.socket);
   EXPECT_THAT(far.from, HasSubstr("127.0.0.1:"));
   EXPECT_EQ(accept_at(listener).error, EAGAIN);
-  EXPECT_EQ(unacknowledged_for(near.socket), milliseconds(0));
+  EXPECT_EQ(unanswered_for(near.socket), milliseconds(0));
+}
+
+TEST(Socket, AHostAnswersWhatKeepAliveAsks) {
+  Endpoint endpoint{"127.0.0.1", 0};
+  const Descriptor listener = listen_at(endpoint);
+  const Connected near = connect_to(endpoint, Clock::now() + milliseconds(5000));
+  ASSERT_TRUE(near.socket) << near.error;
+  const auto comes_true = [](const auto& condition) {
+    const auto until = Clock::now() + std::chrono::seconds(60);
+    while (!condition() && Clock::now() < until) std::this_thread::sleep_for(milliseconds(5));
+    return condition();
+  };
+  EXPECT_TRUE(comes_true([&] { return unanswered_for(near.socket) > milliseconds(0); }))
+      << "nobody asks, so nobody answers";
+  keep_alive(near.socket, milliseconds(10'000));
+  EXPECT_TRUE(comes_true([&] { return unanswered_for(near.socket) == milliseconds(0); }));
 }
 
 TEST(Socket, APortInUseIsNamed) {
