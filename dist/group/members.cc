@@ -95,6 +95,21 @@ bool Members::is_local(const std::string& door) {
   return door.empty() || is_loopback(parse_endpoint(door).host);
 }
 
+std::vector<std::string> Members::doors() const {
+  std::vector<std::string> doors;
+  if (local_ || start_.door.empty()) return doors;
+  const uint16_t port = parse_endpoint(start_.door).port;
+  for (int rank = 0; rank < size_; ++rank) {
+    std::string description = places_[static_cast<size_t>(rank)];
+    (void)take_line(description);
+    for (const Endpoint& endpoint : endpoints_of(description, false)) {
+      std::string door = to_string(Endpoint{endpoint.host, port});
+      if (std::ranges::find(doors, door) == doors.end()) doors.push_back(std::move(door));
+    }
+  }
+  return doors;
+}
+
 void Members::expect(const std::vector<std::string>& places) {
   places_.insert(places_.end(), places.begin(), places.end());
   find_all();
@@ -152,18 +167,11 @@ Members::Outcome Members::try_to_meet(const Terms& terms) {
 
 /// The store of so many ranks, at a port that the system chooses.
 std::shared_ptr<StoreServer> Members::serve(int size) const {
-  StoreServerOptions options{.address = local_ ? "127.0.0.1:0" : "[::]:0",
-                             .job = start_.where.job,
-                             .secret = start_.where.secret,
-                             .world_size = size,
-                             .silence = start_.silence};
-  try {
-    return std::make_shared<StoreServer>(options);
-  } catch (const BackendError&) {
-    if (local_) throw;
-    options.address = "0.0.0.0:0";  // a host without IPv6
-    return std::make_shared<StoreServer>(options);
-  }
+  return std::make_shared<StoreServer>(StoreServerOptions{.address = to_string(any_port(local_)),
+                                                          .job = start_.where.job,
+                                                          .secret = start_.where.secret,
+                                                          .world_size = size,
+                                                          .silence = start_.silence});
 }
 
 Members::Met Members::connect(const RollCall::Outcome& outcome,

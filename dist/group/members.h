@@ -41,6 +41,9 @@ class Members {
   static std::string place_of(const OpenPort& port);
   /// Whether processes that join `door` are on its host: then they listen on loopback alone.
   static bool is_local(const std::string& door);
+  /// Where the door of each rank would be ("host:port"), were it to lead; none where all are on one
+  /// host.
+  std::vector<std::string> doors() const;
   /// Processes that have been called are waited for as well when these ranks meet. On all ranks.
   void expect(const std::vector<std::string>& places);
 

@@ -98,6 +98,7 @@ struct Door::State {
   Clock::time_point next_look LS_GUARDED_BY(mutex) = Clock::now();
   int ranks LS_GUARDED_BY(mutex) = 0;
   int most LS_GUARDED_BY(mutex) = 0;
+  std::vector<std::string> doors LS_GUARDED_BY(mutex);
   std::optional<JoinEnd> end LS_GUARDED_BY(mutex);
 
   ServiceThread thread;  // last: uses all of the above
@@ -208,7 +209,7 @@ void Door::State::handle(Guest& guest, StoreMessage message) {
     guest.standing = Standing::kReady;
     guest.place = std::move(message.texts[0]);
     guest.answered = Clock::now();
-    guest.connection.send({Kind::kCheck, 0, {ranks, most}, {}});
+    guest.connection.send({Kind::kCheck, 0, {ranks, most}, doors});
   } else if (is(Standing::kReady, Kind::kCheck)) {
     guest.answered = Clock::now();
   }
@@ -262,7 +263,7 @@ void Door::State::look_at_all(Clock::time_point now) {
     if (guest.connection.silent_for(now) >= kJoinSilence) {
       guest.standing = Guest::Standing::kGone;
     } else if (guest.connection.unsent_bytes() == 0) {
-      guest.connection.send({Kind::kCheck, 0, {ranks, most}, {}});
+      guest.connection.send({Kind::kCheck, 0, {ranks, most}, doors});
     }
   }
 }
@@ -305,10 +306,11 @@ Door::~Door() {
   state_->thread.join();
 }
 
-void Door::tell(int ranks, int most) {
+void Door::tell(int ranks, int most, std::vector<std::string> doors) {
   const MutexLock lock(state_->mutex);
   state_->ranks = ranks;
   state_->most = most;
+  state_->doors = std::move(doors);
 }
 
 int Door::ready() const {

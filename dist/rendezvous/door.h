@@ -36,8 +36,9 @@ class Door {
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
 
-  /// Tells those that wait how many ranks there are, and may be.
-  void tell(int ranks, int most);
+  /// Tells those that wait how many ranks there are, and may be, and where ("host:port") a rank
+  /// opens its door that takes the leader's place.
+  void tell(int ranks, int most, std::vector<std::string> doors = {});
   /// Number of processes that can be called: they are ready, and have answered in the last seconds.
   int ready() const;
   /// Calls up to `count` of those, in the order in which they came: their numbers are `first` and

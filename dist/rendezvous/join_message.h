@@ -17,14 +17,15 @@ namespace lockstep::dist {
 //   process: kSet     what it is, and the text, for each JoinFact that is known before it builds
 //   door:    kAnswer  what the process needs to know to build its model (DoorOptions::terms)
 //   process: kJoin    where it listens; then its other facts
-//   door:    kCheck   ranks that there are, most that there may be; every kJoinLook
+//   door:    kCheck   ranks that there are, most that there may be; every kJoinLook; where the door
+//                     may open next, should the leader be lost
 //   process: kCheck   without contents
 //   door:    kPost    its number; what it needs to know to meet the ranks
 //
 // At any time the door may say kRefusal (StoreStatus; text) or kClosing (JoinEnd).
 
 inline constexpr const char* kJoinMagic = "lockstep-join";
-inline constexpr int64_t kJoinProtocol = 1;
+inline constexpr int64_t kJoinProtocol = 2;
 /// How often the door and those who wait there look for each other.
 inline constexpr std::chrono::milliseconds kJoinLook{500};
 /// A host that does not answer for so long has vanished.

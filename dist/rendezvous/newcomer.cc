@@ -32,7 +32,8 @@ void add_facts(std::vector<std::string>& texts, const std::vector<JoinFact>& fac
 
 }  // namespace
 
-Newcomer::Newcomer(const NewcomerOptions& options) : address_(options.address) {
+Newcomer::Newcomer(const NewcomerOptions& options)
+    : address_(options.address), doors_(options.doors) {
   const auto until = Clock::now() + options.limit;
   while (!knock(options, until)) {
     LS_CHECK(Clock::now() < until, TimeoutError,
@@ -44,9 +45,25 @@ Newcomer::Newcomer(const NewcomerOptions& options) : address_(options.address) {
 }
 
 bool Newcomer::knock(const NewcomerOptions& options, Clock::time_point until) {
+  if (knock_at(options.address, options, until)) return true;
+  const std::string why = last_;
+  for (const std::string& door : options.doors) {
+    try {
+      if (door != options.address && knock_at(door, options, until)) return true;
+    } catch (const DistError&) {
+      // At that host another job listens there, or its name is not known here.
+    }
+  }
+  last_ = why;
+  return false;
+}
+
+bool Newcomer::knock_at(const std::string& address, const NewcomerOptions& options,
+                        Clock::time_point until) {
+  address_ = address;
   try {
     Connected connected =
-        connect_to(parse_endpoint(options.address), std::min(until, Clock::now() + kOneKnock));
+        connect_to(parse_endpoint(address), std::min(until, Clock::now() + kOneKnock));
     last_ = connected.error;
     if (!connected.socket) return false;
     keep_alive(connected.socket, kJoinSilence);
@@ -92,6 +109,7 @@ Newcomer::Outcome Newcomer::wait(const std::string& place, const std::vector<Joi
     connection_->send({Kind::kCheck, 0, {}, {}});
     if (message.numbers != told) on_wait(message.numbers[0], message.numbers[1]);
     told = std::move(message.numbers);
+    doors_ = std::move(message.texts);
   }
 }
 

@@ -13,12 +13,13 @@
 namespace lockstep::dist {
 
 struct NewcomerOptions {
-  std::string address = {};  ///< where the job's ranks met at first: "host:port"
+  std::string address = {};             ///< where the job's ranks met at first: "host:port"
+  std::vector<std::string> doors = {};  ///< where else there may be a leader (Newcomer::doors)
   std::string job = {};
   std::string secret = {};
   std::vector<JoinFact> facts = {};  ///< what is known before the model is built
   bool host_may_come = false;        ///< as StoreOptions has it
-  /// How long to look for a leader at that address: there is none before training begins, and for
+  /// How long to look for a leader there: there is none before training begins, and for
   /// a moment after it was lost.
   std::chrono::milliseconds limit = std::chrono::minutes(2);
 };
@@ -27,13 +28,17 @@ struct NewcomerOptions {
 /// there until it is called. Not thread-safe.
 class Newcomer {
  public:
-  /// Knocks, until the job has compared `facts` with those of its ranks. Throws TimeoutError
-  /// without a leader there in time, UnknownHost, and DistError or MismatchError where this process
-  /// is refused.
+  /// Knocks at each address in turn, until the job has compared `facts` with those of its ranks.
+  /// Throws TimeoutError without a leader there in time, and for the first address UnknownHost, and
+  /// DistError or MismatchError where this process is refused.
   explicit Newcomer(const NewcomerOptions& options);
 
   /// What the leader tells those that are to build their model (DoorOptions::terms).
   const std::vector<int64_t>& terms() const { return terms_; }
+
+  /// Where the leader has said that another rank would open its door, were it lost: "host:port", in
+  /// the order of the ranks.
+  const std::vector<std::string>& doors() const { return doors_; }
 
   /// What the leader calls for.
   struct Call {
@@ -55,13 +60,16 @@ class Newcomer {
  private:
   /// The next message within `silence`. Throws PeerLostError, and the errors of a refusal.
   StoreMessage receive(std::chrono::milliseconds silence);
-  /// Knocks once; whether there was a leader.
+  /// Knocks at every address once; whether there was a leader.
   bool knock(const NewcomerOptions& options, std::chrono::steady_clock::time_point until);
+  bool knock_at(const std::string& address, const NewcomerOptions& options,
+                std::chrono::steady_clock::time_point until);
 
-  std::string address_;
-  std::string last_;  ///< why the last knock was in vain
+  std::string address_;  ///< of the leader
+  std::string last_;     ///< why the last knock was in vain
   std::optional<Connection> connection_;
   std::vector<int64_t> terms_;
+  std::vector<std::string> doors_;
 };
 
 }  // namespace lockstep::dist

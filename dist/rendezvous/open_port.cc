@@ -5,20 +5,14 @@
 #include <algorithm>
 #include <sstream>
 
-#include "core/base/error.h"
 #include "dist/rendezvous/host_addresses.h"
+#include "dist/rendezvous/listening.h"
 
 namespace lockstep::dist {
 
 OpenPort::OpenPort(bool local) : local_(local) {
-  Endpoint endpoint{local ? "127.0.0.1" : "::", 0};
-  try {
-    listener_ = listen_at(endpoint);
-  } catch (const BackendError&) {
-    if (local) throw;
-    endpoint = {"0.0.0.0", 0};  // a host without IPv6
-    listener_ = listen_at(endpoint);
-  }
+  Endpoint endpoint = any_port(local);
+  listener_ = listen_at(endpoint);
   port_ = endpoint.port;
 }
 

@@ -33,7 +33,7 @@ constexpr milliseconds kLeaveHeard{2'000};
 constexpr milliseconds kFarewell{1'000};
 constexpr size_t kLongestFailure = size_t{1} << 20;
 
-double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
+double seconds_of(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
 /// The server that answered.
 struct Server {
@@ -118,8 +118,8 @@ Connection join_store(const StoreOptions& options, Server& server) {
     LS_CHECK(Clock::now() + pause < deadline, TimeoutError,
              "[store] {} did not reach the store at {} within {:.3g} s: {}. Is the rank that "
              "runs it up, and may this machine ({}) connect to it?",
-             name_of(options.rank), options.address, seconds(options.join_timeout), connected.error,
-             host_name());
+             name_of(options.rank), options.address, seconds_of(options.join_timeout),
+             connected.error, host_name());
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, milliseconds(250));
   }
@@ -209,7 +209,7 @@ void StoreConnection::State::serve() {
     if (connection.silent_for(Clock::now()) >= options.silence) {
       return end(
           fmt::format("is lost: its host, or the network to it, has not answered for {:.3g} s",
-                      seconds(options.silence)));
+                      seconds_of(options.silence)));
     }
   }
 }
@@ -332,7 +332,7 @@ std::string StoreConnection::request(StoreMessage message, milliseconds timeout)
     throw TimeoutError(fmt::format(
         "[store] the store at {} did not answer rank {} within {:.3g} s: {} may be stopped, or the "
         "network slow.",
-        state.options.address, state.options.rank, seconds(timeout + kServerAnswers),
+        state.options.address, state.options.rank, seconds_of(timeout + kServerAnswers),
         state.server.name));
   }
   const auto status = static_cast<StoreStatus>(waiting.answer->numbers[0]);

@@ -88,8 +88,10 @@ std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
                                       ElasticRun& elastic) {
   CarriedRun carried;
   std::string why;
+  std::vector<std::string> doors;  // where the last leader said that there may be another
   for (int tries = 0; tries < kMostTries;) {
     dist::Newcomer newcomer({.address = start.door,
+                             .doors = doors,
                              .job = start.where.job,
                              .secret = start.where.secret,
                              .facts = facts_of(config, start.alike),
@@ -111,6 +113,7 @@ std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
       if (!outcome.call) return outcome.end;
       call = outcome.call;
     } catch (const PeerLostError&) {
+      doors = newcomer.doors();
       tell("the leader of the run is lost: looking for the one that takes its place");
       continue;
     }

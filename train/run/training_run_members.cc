@@ -76,7 +76,7 @@ void TrainingRun::open_door() {
   if (elastic_->door == nullptr) {
     elastic_->door = train::open_door(config_, start, trainer_, elastic_->most);
   }
-  elastic_->door->tell(elastic_->members->size(), elastic_->most);
+  elastic_->door->tell(elastic_->members->size(), elastic_->most, elastic_->members->doors());
 }
 
 void TrainingRun::close_door(RunEnd end) {

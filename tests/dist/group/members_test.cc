@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/ops/factory/factory.h"
 #include "dist/group/transport_group.h"
+#include "dist/rendezvous/host_addresses.h"
 #include "dist/rendezvous/socket.h"
 #include "tests/core/base/child_process.h"
 #include "tests/dist/ddp/ranks.h"
@@ -245,6 +246,31 @@ TEST_F(MembersOfAJob, AreJoinedWhenOneIsAlone) {
     return member->notices_loss() && member->go_on().empty() && member->sum(1) == 2;
   });
   EXPECT_THAT(statuses, ElementsAre(SIGKILL, 0, 0));
+}
+
+TEST(Members, OpenTheirDoorAtTheSamePortOfTheirOwnHosts) {
+  const Members alone({.where = {},
+                       .options = [](int) { return Communicator::Options(); },
+                       .door = "a-host-of-the-job:4000"});
+  std::vector<std::string> doors;
+  for (const std::string& address : host_addresses()) {
+    doors.push_back(to_string(Endpoint{address, 4000}));
+  }
+  EXPECT_EQ(alone.doors(), doors);
+  // A rank of another host, and one of the same as that.
+  const std::string place = "host-b\n1234\n10.1.2.3\nfd00::7";
+  const Members called({.where = {},
+                        .options = [](int) { return Communicator::Options(); },
+                        .door = "a-host-of-the-job:4000"},
+                       2, OpenPort(false), {"key", "2", place, place, "host-c\n1\n10.1.2.4"});
+  EXPECT_THAT(called.doors(), ElementsAre("10.1.2.3:4000", "[fd00::7]:4000"));
+}
+
+TEST(Members, OfOneHostHaveOneDoor) {
+  const Members alone({.where = {},
+                       .options = [](int) { return Communicator::Options(); },
+                       .door = "127.0.0.1:4000"});
+  EXPECT_THAT(alone.doors(), ElementsAre());
 }
 
 TEST_F(MembersOfAJob, GoOnWithoutAProcessThatIsLostAsItJoins) {

@@ -115,6 +115,37 @@ TEST_F(DoorOfAJob, TellsItsTermsAndHowManyRanksThereAre) {
   EXPECT_THAT(waiting.get(), ElementsAre(2, 3));
 }
 
+TEST_F(DoorOfAJob, TellsWhereAnotherRankWouldOpenIts) {
+  open();
+  door_->tell(2, 3, {"10.0.0.1:4000", "[fd00::2]:4000"});
+  Newcomer newcomer(options());
+  EXPECT_THAT(newcomer.doors(), ElementsAre());
+  auto waiting = std::async(std::launch::async, [&] {
+    return newcomer.wait("place 1", {{"hash of its data", "77"}}, [](int64_t, int64_t) {});
+  });
+  ASSERT_TRUE(are_ready(1));
+  // What it was told it has read before it reads that it is called.
+  (void)door_->call(1, 2, {});
+  ASSERT_TRUE(waiting.get().call);
+  EXPECT_THAT(newcomer.doors(), ElementsAre("10.0.0.1:4000", "[fd00::2]:4000"));
+}
+
+TEST_F(DoorOfAJob, IsFoundWhereTheLostLeaderSaidThatItWouldBe) {
+  open();
+  Endpoint free{"127.0.0.1", 0};
+  (void)listen_at(free);
+  Endpoint of_another{"127.0.0.1", 0};
+  (void)listen_at(of_another);
+  const Door another({.address = to_string(of_another), .job = "job-b", .secret = "open barley"});
+  ASSERT_TRUE(comes_true_soon([&] { return another.is_open(); }));
+  NewcomerOptions late = options();
+  late.address = to_string(free);
+  late.doors = {to_string(free), "no-such-host.invalid:4000", to_string(of_another), address_};
+  Newcomer newcomer(late);
+  EXPECT_THAT(newcomer.terms(), ElementsAre(4, 3));
+  EXPECT_EQ(newcomer.doors(), late.doors) << "until it is told others";
+}
+
 TEST_F(DoorOfAJob, RefusesThoseThatAreNotOfTheJob) {
   open();
   const auto refusal = [](const NewcomerOptions& other) {
