@@ -20,13 +20,14 @@ using Action = TraceEntry::Action;
 
 constexpr uintptr_t kBase = 1 << 20;
 
-/// A recording: 1000 bytes allocated before it, then a step in which three operators of two modules
-/// allocate 100, 500 and 50 bytes. The last block is never freed.
+/// A recording: two blocks of together 1000 bytes allocated before it, then a step in which three
+/// operators of two modules allocate 100, 500 and 50 bytes. The last block is never freed.
 class Record {
  public:
   Record() {
     snapshot_.device = parse_device("host:0");
-    happens(Action::kAlloc, 0, 1000, "normal_", "");
+    happens(Action::kAlloc, 0, 700, "normal_", "");
+    happens(Action::kAlloc, 700, 300, "normal_", "");
     step("step 1");
     happens(Action::kAlloc, 7000, 4000, "before", "h.9");
     happens(Action::kFreeRequested, 7000, 4000, "before", "h.9");
@@ -40,7 +41,10 @@ class Record {
     happens(Action::kFreeRequested, 2000, 500, "add", "h.1");
     SegmentInfo segment;
     segment.address = kBase;
-    segment.blocks = {block(0, 1000, "normal_"), block(3000, 50, "mm"), {kBase + 4000, 96}};
+    segment.blocks = {block(0, 700, "normal_"),
+                      block(700, 300, "normal_"),
+                      block(3000, 50, "mm"),
+                      {kBase + 4000, 96}};
     snapshot_.segments = {segment};
   }
 
