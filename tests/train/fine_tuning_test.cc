@@ -181,6 +181,20 @@ TEST_F(FineTuning, MoreCannotBeHeldOutThanThereIs) {
   EXPECT_GT(build_source(config)->validation_windows(16), 0);
 }
 
+TEST_F(FineTuning, TheConfigNamesTheMembersOfALine) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += "{\"question\": \"why? \", \"answer\": \"so\"}\n";
+  put_file(folder_ / "asked.jsonl", lines);
+  const auto create = [&](const std::string& form) {
+    return Trainer::create(run("data { examples { path: \"" + (folder_ / "asked.jsonl").string() +
+                               "\" completion { " + form + " } } }"));
+  };
+  EXPECT_TRUE(
+      create("prompt: 'question' completion: 'answer'").sample_text(1, 1).starts_with("why? "));
+  EXPECT_TRUE(says(message_of<DataError>([&] { create("completion: 'answer'"); }), "\"prompt\""));
+  EXPECT_TRUE(says(message_of<DataError>([&] { create("prompt: 'question'"); }), "\"completion\""));
+}
+
 TEST_F(FineTuning, ALineThatIsNoExampleEndsTheRunWithItsFileAndLine) {
   put_file(folder_ / "bad.jsonl", example_line("a", "b") + example_line("a", ""));
   const std::string bad = "path: \"" + (folder_ / "bad.jsonl").string() + "\"";

@@ -103,14 +103,18 @@ TEST_F(Bisect, AFaultThatDoesNotRepeatIsTheMachines) {
   const RecordedRun a = record("a");
   RecordedRun b = record("b");
   ASSERT_EQ(b.steps[4].step, 5);
-  b.steps[4].loss = std::nextafter(*b.steps[4].loss, 1e9);
-  const Bisection result = compare(a, b);
-  EXPECT_FALSE(result.found);
-  EXPECT_FALSE(result.same());
-  ASSERT_EQ(result.unrepeated.size(), 1u);
-  EXPECT_EQ(result.unrepeated[0].run, b.name);
-  EXPECT_EQ(result.unrepeated[0].step, 5);
-  EXPECT_TRUE(says(describe(result, a, b), "a fault of a machine"));
+  const double loss = *b.steps[4].loss;
+  for (const double recorded :
+       {std::nextafter(loss, 1e9), std::numeric_limits<double>::quiet_NaN()}) {
+    b.steps[4].loss = recorded;
+    const Bisection result = compare(a, b);
+    EXPECT_FALSE(result.found);
+    EXPECT_FALSE(result.same());
+    ASSERT_EQ(result.unrepeated.size(), 1u) << recorded;
+    EXPECT_EQ(result.unrepeated[0].run, b.name);
+    EXPECT_EQ(result.unrepeated[0].step, 5);
+    EXPECT_TRUE(says(describe(result, a, b), "a fault of a machine"));
+  }
 }
 
 TEST_F(Bisect, RunsWithoutCheckpointsAreReplayedFromTheBeginning) {

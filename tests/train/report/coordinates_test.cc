@@ -62,6 +62,8 @@ TEST(Coordinates, TextAndJsonSayWhatWasFound) {
   const std::string text = coordinates_text(check);
   EXPECT_NE(text.find("failed: blocks grows\n"), std::string::npos) << text;
   EXPECT_NE(text.find("above 0.2."), std::string::npos) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex(R"(\nblocks +\+1\.00 +\+0\.50  grows\n)")))
+      << text;
   EXPECT_NE(coordinates_text(check_of(0, 0)).find("\npassed\n"), std::string::npos);
   const nlohmann::json json = nlohmann::json::parse(coordinates_json(check));
   EXPECT_EQ(json["passed"], false);

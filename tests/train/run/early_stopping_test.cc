@@ -140,15 +140,22 @@ TEST_F(EarlyStopping, NeedsEvaluationsAndHeldOutData) {
                    "train.early_stopping.patience goes by the held-out loss during training: "
                    "expected train.eval_every above 0, got 0"));
   EXPECT_TRUE(says(problem("checkpoint { keep_best: true }"), "checkpoint.keep_best goes by"));
-  const config::RunConfig config =
-      layered_run(folder_, "train { eval_every: 2 early_stopping { patience: 3 } }");
-  expect_error<ConfigError>(
-      [&] {
-        TrainingRun(config,
-                    RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kContinue),
-                    "{}", std::make_unique<NothingHeldOut>(build_task(config)));
-      },
+  const auto expect_refusal = [&](const std::string& more, const std::string& text) {
+    const config::RunConfig config = layered_run(folder_, "train { eval_every: 2 } " + more);
+    expect_error<ConfigError>(
+        [&] {
+          TrainingRun(config,
+                      RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kContinue),
+                      "{}", std::make_unique<NothingHeldOut>(build_task(config)));
+        },
+        text);
+  };
+  expect_refusal(
+      "train { early_stopping { patience: 3 } }",
       "[train] train.early_stopping goes by the held-out loss, but the run holds no data out");
+  expect_refusal("checkpoint { keep_best: true }",
+                 "[train] checkpoint.keep_best goes by the held-out");
+  expect_refusal("checkpoint { keep_best: true }", "or leave keep_best out.");
 }
 
 TEST(EarlyStoppingOfRanks, AllRanksEndTogether) {
