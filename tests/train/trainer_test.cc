@@ -51,6 +51,15 @@ TEST(Trainer, MicroBatchesChangeRoundingOnly) {
   }
 }
 
+TEST(Trainer, AStepCountsTheTokensOfItsBatch) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = tiny_run(folder, "train { micro_batch_size: 2 }");
+  const int64_t tokens = config.train().batch_size() * config.model().gpt2().context_length();
+  Trainer trainer = Trainer::create(config);
+  EXPECT_EQ(trainer.step().tokens, tokens);
+  EXPECT_EQ(trainer.step().tokens, tokens);
+}
+
 TEST(Trainer, LeavesChangeRoundingOnly) {
   const TemporaryDirectory folder;
   const std::string cut = "train { micro_batch_size: 1 leaves: ";

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "tests/core/base/temporary_directory.h"
+#include "tests/core/expect_error.h"
 #include "tests/train/rank_runs.h"
+#include "train/weights/file_digests.h"
 #include "train/weights/safetensors.h"
 
 namespace lockstep::train {
@@ -42,6 +44,28 @@ TEST_F(CompareWeights, OfEqualRunsAreIdentical) {
   const WeightsComparison found = compare_weights(run("x", weights_), run("y", weights_));
   EXPECT_TRUE(found.identical) << found.text;
   EXPECT_THAT(found.text, HasSubstr("identical, 2 tensors of "));
+}
+
+TEST_F(CompareWeights, OfARunAreVerifiedWithAllFilesThatItsManifestNames) {
+  const RunDirectory directory = run("x", weights_);
+  EXPECT_FALSE(verify_model(directory).has_manifest);
+  put_file(directory.path() / "a.json", "{}");
+  put_file(directory.path() / "z.json", "[]");
+  FileDigests files;
+  for (const char* name : {"a.json", "model.safetensors", "z.json"}) {
+    files[name] = digest_of_file(directory.path() / name);
+  }
+  write_model_manifest(directory.path(), 7, files);
+  const ModelVerification whole = verify_model(directory);
+  EXPECT_TRUE(whole.has_manifest);
+  EXPECT_EQ(whole.files, 3U);
+  EXPECT_EQ(whole.tensors, 2U);
+  for (const char* name : {"a.json", "z.json"}) {
+    const std::string before = file_content(directory.path() / name);
+    put_file(directory.path() / name, "()");
+    expect_error<CheckpointError>([&] { (void)verify_model(directory); }, name);
+    put_file(directory.path() / name, before);
+  }
 }
 
 TEST_F(CompareWeights, NamesTheTensorThatDiffers) {
