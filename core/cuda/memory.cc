@@ -33,6 +33,7 @@ Memory::Memory(Context& context) : context_(context), driver_(context.driver()) 
   LS_CHECK(std::has_single_bit(granularity_), DeviceError,
            "[cuda] cuMemGetAllocationGranularity gives {} bytes: expected a power of two.",
            granularity_);
+  users_.push_back({properties_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
 }
 
 size_t Memory::available() const {
@@ -98,17 +99,52 @@ bool Memory::map(void* address, std::span<const Granule> granules) noexcept {
     }
   }
   const size_t bytes = granules.size() * granularity_;
-  const CUmemAccessDesc access{properties_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  if (bytes != 0 && !LS_CUDA_TRY(cuMemSetAccess, begin, bytes, &access, 1)) {
+  if (bytes != 0 && !give_access(begin, bytes)) {
     unmap(address, bytes);
     return false;
   }
   return true;
 }
 
+bool Memory::give_access(CUdeviceptr begin, size_t bytes) noexcept {
+  if (context_.lost_in_fork()) return false;
+  std::vector<CUmemAccessDesc> users;
+  try {
+    const MutexLock lock(mapped_mutex_);
+    users = users_;
+    mapped_.add(begin, begin + bytes);  // peers that come later get access from `open_to`
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return LS_CUDA_TRY(cuMemSetAccess, begin, bytes, users.data(), users.size());
+}
+
+void Memory::open_to(CUdevice peer) {
+  if (granularity_ == 0) return;
+  const ContextGuard guard(context_);
+  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, peer},
+                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  const MutexLock lock(mapped_mutex_);
+  for (const CUmemAccessDesc& user : users_) {
+    if (user.location.id == peer) return;
+  }
+  for (const auto& [begin, end] : mapped_) {
+    LS_CUDA(driver_, cuMemSetAccess, begin, end - begin, &access, 1);
+  }
+  users_.push_back(access);
+}
+
 void Memory::unmap(void* address, size_t bytes) noexcept {
+  if (bytes == 0 || context_.lost_in_fork()) return;
+  const CUdeviceptr begin = address_of(address);
+  try {
+    const MutexLock lock(mapped_mutex_);
+    mapped_.remove(begin, begin + bytes);
+  } catch (const std::bad_alloc&) {
+    // A peer that comes later then fails to get access, and copies go through the cpu's memory.
+  }
   // One call unmaps any number of whole adjacent mappings.
-  if (bytes != 0) LS_CUDA_TRY(cuMemUnmap, address_of(address), bytes);
+  LS_CUDA_TRY(cuMemUnmap, begin, bytes);
 }
 
 void* Memory::allocate_pinned(size_t bytes) noexcept {

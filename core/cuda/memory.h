@@ -2,9 +2,11 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/mutex.h"
 #include "core/cuda/context.h"
+#include "core/cuda/mapped_ranges.h"
 #include "core/device/device_memory.h"
 
 namespace lockstep::cuda {
@@ -35,6 +37,9 @@ class Memory final : public DeviceMemory {
   bool map(void* address, std::span<const Granule> granules) noexcept override;
   void unmap(void* address, size_t bytes) noexcept override;
 
+  /// Lets a device read and write what is mapped and what will be. Throws DeviceError.
+  void open_to(CUdevice peer);
+
   void* allocate_pinned(size_t bytes) noexcept override;
   void release_pinned(void* address, size_t bytes) noexcept override;
 
@@ -43,6 +48,8 @@ class Memory final : public DeviceMemory {
   bool attempt(const char* name, CUresult (*function)(Parameters...),
                Arguments... arguments) noexcept;
   void keep(std::string_view failure) noexcept;
+  /// Makes a range that is mapped throughout accessible to all users.
+  bool give_access(CUdeviceptr begin, size_t bytes) noexcept;
 
   Context& context_;
   const Driver& driver_;
@@ -51,6 +58,10 @@ class Memory final : public DeviceMemory {
   CUmemAllocationProp properties_{};
   mutable Mutex mutex_;
   mutable std::string failure_ LS_GUARDED_BY(mutex_);  ///< message for `available`
+  Mutex mapped_mutex_;                                 ///< held while peers get access
+  MappedRanges mapped_ LS_GUARDED_BY(mapped_mutex_);
+  /// The device itself first, then the peers that its memory is open to.
+  std::vector<CUmemAccessDesc> users_ LS_GUARDED_BY(mapped_mutex_);
 };
 
 }  // namespace lockstep::cuda

@@ -1,10 +1,13 @@
 #include "core/cuda/runtime.h"
 
+#include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
 #include "core/cuda/error.h"
 #include "core/cuda/events.h"
 #include "core/cuda/memory.h"
@@ -72,6 +75,9 @@ struct Runtime::Loaded {
 
   LoadedDriver driver;
   std::vector<std::unique_ptr<Parts>> parts;
+  Mutex peers_mutex;
+  /// Pairs of devices that `open_each_other` has seen, the lower one first.
+  std::set<std::pair<int, int>> peers LS_GUARDED_BY(peers_mutex);
 };
 
 Runtime::Runtime(Loader load) : load_(std::move(load)) {}
@@ -401,6 +407,57 @@ void Runtime::copy(const Stream& stream, void* to, const void* from, size_t byte
   // Unified addressing: the driver finds the direction from the addresses.
   LS_CUDA(device.context.driver(), cuMemcpyAsync, reinterpret_cast<CUdeviceptr>(to),
           reinterpret_cast<CUdeviceptr>(from), bytes, queue);
+}
+
+bool Runtime::reaches_peer(int device, int peer) {
+  const Context& own = parts(device).context;
+  int can = 0;
+  LS_CUDA(own.driver(), cuDeviceCanAccessPeer, &can, own.device(), parts(peer).context.device());
+  return can != 0;
+}
+
+void Runtime::open_peer(int device, int peer) {
+  Context& own = parts(device).context;
+  Parts& other = parts(peer);
+  {
+    // Opens what cuMemAlloc gave, and no mapped memory.
+    const ContextGuard guard(own);
+    const CUresult result = own.driver().cuCtxEnablePeerAccess(other.context.get(), 0);
+    if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) {
+      check(own.driver(), result, "cuCtxEnablePeerAccess");
+    }
+  }
+  other.memory.open_to(own.device());
+}
+
+void Runtime::open_each_other(int device, int peer) {
+  Loaded& all = *loaded();
+  const MutexLock lock(all.peers_mutex);
+  if (!all.peers.emplace(std::minmax(device, peer)).second) return;
+  for (const auto& [from, to] : {std::pair(device, peer), std::pair(peer, device)}) {
+    try {
+      if (reaches_peer(from, to)) open_peer(from, to);
+    } catch (const DeviceError&) {
+      // Copies are then slower. An error that ends the device is found by the copy itself.
+    }
+  }
+}
+
+void Runtime::copy_between(const Stream& stream, void* to, Device to_device, const void* from,
+                           Device from_device, size_t bytes) {
+  Parts& device = parts(stream);
+  Context& target = parts(to_device.index).context;
+  Context& source = parts(from_device.index).context;
+  const CUstream queue = device.streams.get(stream.id);
+  if (bytes == 0) return;
+  open_each_other(to_device.index, from_device.index);
+  const ContextGuard guard(device.context);
+  // The documentation of cuMemcpyPeerAsync promises a copy from memory of one context to memory of
+  // another, which need not reach each other, and makes no exception of memory from cuMemMap: it
+  // must be accessible to the device of the context that is given with it, as all of ours is.
+  // cuMemcpyAsync has one context only and refuses mapped memory that its device may not access.
+  LS_CUDA(device.context.driver(), cuMemcpyPeerAsync, reinterpret_cast<CUdeviceptr>(to),
+          target.get(), reinterpret_cast<CUdeviceptr>(from), source.get(), bytes, queue);
 }
 
 void Runtime::add_callback(const Stream& stream, std::function<void()> callback) {

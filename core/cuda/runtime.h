@@ -52,6 +52,10 @@ class Runtime final : public DeviceRuntime {
   void launch_graph(const Stream& stream, CUgraphExec graph);
   void destroy_graph(int device, CUgraphExec graph) noexcept;
 
+  // Peers; see core/cuda/peer.h.
+  bool reaches_peer(int device, int peer);
+  void open_peer(int device, int peer);
+
   /// Invalid elements that kernels of a device recorded.
   Faults& faults(int device);
 
@@ -77,6 +81,10 @@ class Runtime final : public DeviceRuntime {
 
   void copy(const Stream& stream, void* to, const void* from, size_t bytes,
             Transfer direction) override;
+  /// By cuMemcpyPeerAsync. The first copy between two devices opens the memory of each to the other
+  /// where the machine can, so that copies need not go through the memory of the cpu.
+  void copy_between(const Stream& stream, void* to, Device to_device, const void* from,
+                    Device from_device, size_t bytes) override;
   void add_callback(const Stream& stream, std::function<void()> callback) override;
 
  private:
@@ -90,6 +98,8 @@ class Runtime final : public DeviceRuntime {
   /// Whether work queued on the stream is being captured; then the driver must not be queried about
   /// it.
   static bool is_capturing(Parts& device, CUstream queue);
+  /// Opens the memory of two devices to each other when first called for them.
+  void open_each_other(int device, int peer);
   static void launch_kernel(Parts& device, const Stream& stream, CUfunction kernel,
                             const LaunchShape& shape, const void* parameters);
 

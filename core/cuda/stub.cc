@@ -41,10 +41,6 @@ void open_peer(int, int) {
   throw DeviceError("[open_peer] this build has no CUDA. Build where nvcc is found.");
 }
 
-void copy_between(const Stream&, void*, int, const void*, int, size_t) {
-  throw DeviceError("[copy_between] this build has no CUDA. Build where nvcc is found.");
-}
-
 const SpanMirror* nvtx_mirror() { return nullptr; }
 
 }  // namespace lockstep::cuda

@@ -47,6 +47,11 @@ std::string usable_devices() {
 
 }  // namespace
 
+void DeviceRuntime::copy_between(const Stream& stream, void* to, Device, const void* from, Device,
+                                 size_t bytes) {
+  copy(stream, to, from, bytes, Transfer::kWithin);
+}
+
 void DeviceRuntime::launch(const Stream& stream, std::unique_ptr<QueuedKernel>) {
   throw DeviceError(
       fmt::format("[launch] {} does not run the cpu's kernels: expected a device whose runtime "
@@ -96,6 +101,17 @@ void copy_async(const Stream& stream, void* to, const void* from, size_t bytes,
     }
   }
   runtime.copy(stream, to, from, bytes, direction);
+}
+
+void copy_between_async(const Stream& stream, void* to, Device to_device, const void* from,
+                        Device from_device, size_t bytes) {
+  if (bytes == 0) return;
+  DeviceRuntime& runtime = require_runtime(stream.device);
+  if (stream_sanitizer::enabled()) {
+    stream_sanitizer::on_use(stream, "copy", from, bytes, /*written=*/false);
+    stream_sanitizer::on_use(stream, "copy", to, bytes, /*written=*/true);
+  }
+  runtime.copy_between(stream, to, to_device, from, from_device, bytes);
 }
 
 }  // namespace lockstep

@@ -56,6 +56,10 @@ class DeviceRuntime {
   /// unchanged until the copy is done.
   virtual void copy(const Stream& stream, void* to, const void* from, size_t bytes,
                     Transfer direction) = 0;
+  /// Queues a copy between memory of two of its devices, on a stream of either. Unless a runtime
+  /// must treat it differently, it is a copy within one device.
+  virtual void copy_between(const Stream& stream, void* to, Device to_device, const void* from,
+                            Device from_device, size_t bytes);
   /// Whether copies that do not block need cpu memory that this device's driver pinned. If so, the
   /// pinned allocator takes its memory from here (DeviceMemory::allocate_pinned).
   virtual bool needs_pinned_memory() const { return false; }
@@ -86,5 +90,9 @@ int device_count(DeviceType type);
 /// Queues a copy of `bytes` bytes on `stream`, which belongs to the device that is not the cpu.
 /// `transfer_bytes` and non_blocking copies use it.
 void copy_async(const Stream& stream, void* to, const void* from, size_t bytes, Transfer direction);
+/// Queues a copy of `bytes` bytes between two devices of one type, on `stream`, which belongs to
+/// one of them. Its owner orders it with the other device's work. `transfer_bytes` uses it.
+void copy_between_async(const Stream& stream, void* to, Device to_device, const void* from,
+                        Device from_device, size_t bytes);
 
 }  // namespace lockstep

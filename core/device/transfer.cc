@@ -83,7 +83,7 @@ void across(void* to, Device to_device, const void* from, Device from_device, si
   const Stream source = current_stream(from_device);
   const Stream target = current_stream(to_device);
   source.wait_stream(target);
-  copy_async(source, to, from, bytes, Transfer::kWithin);
+  copy_between_async(source, to, to_device, from, from_device, bytes);
   target.wait_stream(source);
 }
 

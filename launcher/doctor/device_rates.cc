@@ -9,7 +9,6 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
-#include "core/cuda/peer.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
@@ -100,8 +99,7 @@ MeasuredRate peer_rate(Device from, Device to, double seconds) {
         const auto source = std::make_shared<DeviceBlock>(from, size);
         const auto target = std::make_shared<DeviceBlock>(to, size);
         return [=] {
-          cuda::copy_between(current_stream(from), target->data(), to.index, source->data(),
-                             from.index, size);
+          copy_between_async(current_stream(from), target->data(), to, source->data(), from, size);
         };
       });
   return rate_of(timed, static_cast<double>(timed.size));

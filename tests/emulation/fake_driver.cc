@@ -57,7 +57,7 @@ FakeDriver::FakeDriver(int devices, size_t memory)
 }
 
 FakeDriver::~FakeDriver() {
-  for (const auto& [address, bytes] : plain_) std::free(pointer_to(address - pointer_offset_));
+  for (const auto& [address, block] : plain_) std::free(pointer_to(address - pointer_offset_));
   for (void* const address : pinned_) std::free(address);
   for (const auto& [address, bytes] : ranges_) munmap(pointer_to(address), bytes);
   close(file_);
@@ -177,6 +177,25 @@ FakeDriver::Stream* FakeDriver::find(CUstream stream, bool of_current_device) {
   return found->second.get();
 }
 
+bool FakeDriver::may_use(int device, CUdeviceptr address, size_t bytes) const {
+  const auto end = mapped_.lower_bound(address + bytes);
+  return std::all_of(mapped_.lower_bound(address / kGranule * kGranule), end,
+                     [&](const auto& mapping) { return mapping.second.users.contains(device); });
+}
+
+bool FakeDriver::is_own(int device, CUdeviceptr address, size_t bytes) const {
+  if (const auto plain = plain_.upper_bound(address); plain != plain_.begin()) {
+    const auto& [begin, block] = *std::prev(plain);
+    if (address + bytes <= begin + block.bytes) return block.device == device;
+  }
+  for (CUdeviceptr at = address / kGranule * kGranule; at < address + bytes; at += kGranule) {
+    const auto found = mapped_.find(at);
+    if (found == mapped_.end() || granules_.at(found->second.granule).device != device)
+      return false;
+  }
+  return may_use(device, address, bytes);
+}
+
 FakeDriver::Event* FakeDriver::find(CUevent event) {
   const auto found = events_.find(reinterpret_cast<Event*>(event));
   return found == events_.end() ? nullptr : found->second.get();
@@ -237,7 +256,7 @@ void FakeDriver::set_reach() const {
     const CUdeviceptr begin = mapping->first;
     CUdeviceptr end = begin;
     // Handles adjacent mappings with one call.
-    while (mapping != mapped_.end() && mapping->first == end && mapping->second.second) {
+    while (mapping != mapped_.end() && mapping->first == end && !mapping->second.users.empty()) {
       end += kGranule;
       ++mapping;
     }
@@ -247,7 +266,9 @@ void FakeDriver::set_reach() const {
       mprotect(pointer_to(begin), end - begin, reach());
     }
   }
-  for (const auto& [address, bytes] : plain_) mprotect(pointer_to(address), bytes, reach());
+  for (const auto& [address, block] : plain_) {
+    mprotect(pointer_to(address), block.bytes, reach());
+  }
 }
 
 void FakeDriver::run_until_done(Stream& stream, const Mark* last) {

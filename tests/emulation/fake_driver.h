@@ -46,6 +46,8 @@ class FakeDriver {
   /// Simulates a failed kernel: from now on every call that needs the device returns `result`.
   void poison(CUresult result) { poison_ = result; }
   void disable_granules() { has_granules_ = false; }
+  /// Makes a machine whose devices do not reach each other's memory.
+  void disable_peers() { has_peers_ = false; }
   /// CUDA version in cuda.h's encoding: 12040 is 12.4.
   void set_version(int version) { version_ = version; }
   void set_pointer_offset(size_t bytes) { pointer_offset_ = bytes; }
@@ -111,6 +113,18 @@ class FakeDriver {
     std::shared_ptr<Capture> capture;  ///< records its work, if not null
     std::map<Stream*, size_t> after;
   };
+  struct Place {
+    size_t index = 0;  ///< in the file
+    int device = 0;
+  };
+  struct Mapping {
+    uint64_t granule = 0;
+    std::set<int> users;  ///< devices that have access
+  };
+  struct Plain {
+    size_t bytes = 0;
+    int device = 0;
+  };
   struct Function {
     const emulation::Kernel* kernel = nullptr;
     int most_shared_bytes = 48 << 10;
@@ -131,6 +145,10 @@ class FakeDriver {
   int device_of(CUcontext context) const;
   Stream* find(CUstream stream, bool of_current_device = true);
   Event* find(CUevent event);
+  /// Whether a device has access to those of these bytes that are mapped memory.
+  bool may_use(int device, CUdeviceptr address, size_t bytes) const;
+  /// Whether all these bytes are memory of the device, and accessible to it.
+  bool is_own(int device, CUdeviceptr address, size_t bytes) const;
   /// Why a GPU would refuse the launch, or "".
   static std::string refusal(const Function& function, const emulation::Launch& launch);
   /// Fills a granule's place in the file with kUnwritten.
@@ -156,6 +174,7 @@ class FakeDriver {
   size_t used_ = 0;
   int version_ = CUDA_VERSION;
   bool has_granules_ = true;
+  bool has_peers_ = true;
   bool stands_in_ = false;
   bool runs_at_once_ = false;
   int running_ = 0;  ///< nesting depth of `run_until_done`
@@ -174,11 +193,11 @@ class FakeDriver {
   std::map<Stream*, std::unique_ptr<Stream>> streams_;
   std::map<int, Stream> null_streams_;  ///< by device
   std::map<Event*, std::unique_ptr<Event>> events_;
-  std::map<uint64_t, size_t> granules_;  ///< index in the file
+  std::map<uint64_t, Place> granules_;
   std::vector<size_t> free_places_;
-  std::map<CUdeviceptr, size_t> ranges_;                     ///< reserved ranges and their sizes
-  std::map<CUdeviceptr, std::pair<uint64_t, bool>> mapped_;  ///< granule, accessible
-  std::map<CUdeviceptr, size_t> plain_;
+  std::map<CUdeviceptr, size_t> ranges_;  ///< reserved ranges and their sizes
+  std::map<CUdeviceptr, Mapping> mapped_;
+  std::map<CUdeviceptr, Plain> plain_;
   std::set<void*> pinned_;
   std::set<std::pair<CUcontext, CUcontext>> peers_;  ///< each with one whose memory it reaches
   std::set<CUmodule> modules_;

@@ -87,12 +87,13 @@ struct FakeDriver::Calls {
     return CUDA_SUCCESS;
   }
   static CUresult can_access(int* can, CUdevice device, CUdevice peer) {
-    *can = device != peer;
+    *can = static_cast<int>(device != peer && the_one_->has_peers_);
     return CUDA_SUCCESS;
   }
   static CUresult enable_access(CUcontext peer, unsigned flags) {
     LS_FAKE_DEVICE("cuCtxEnablePeerAccess");
     if (flags != 0 || peer == current_) return fake.refuse("peer access of a device to itself");
+    if (!fake.has_peers_) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     const bool is_new = fake.peers_.emplace(current_, peer).second;
     return is_new ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
   }
@@ -301,6 +302,9 @@ struct FakeDriver::Calls {
     emulation::note_queued("copy");
     Stream* const stream = fake.find(handle);
     if (stream == nullptr) return fake.refuse("copies on no stream");
+    if (!fake.may_use(stream->device, to, bytes) || !fake.may_use(stream->device, from, bytes)) {
+      return fake.refuse("copies mapped memory to which the device has no access");
+    }
     const emulation::NotedCall call("cuMemcpyAsync");
     const emulation::QueuedPiece piece{.kind = emulation::WorkKind::kCopyOnDevice,
                                        .bytes = bytes,
@@ -312,11 +316,16 @@ struct FakeDriver::Calls {
     });
     return CUDA_SUCCESS;
   }
-  static CUresult copy_peer(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes,
-                            CUstream handle) {
+  static CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                            CUcontext from_context, size_t bytes, CUstream handle) {
     LS_FAKE_DEVICE("cuMemcpyPeerAsync");
+    emulation::note_queued("copy");
     Stream* const stream = fake.find(handle);
     if (stream == nullptr) return fake.refuse("copies on no stream");
+    if (!fake.is_own(fake.device_of(to_context), to, bytes) ||
+        !fake.is_own(fake.device_of(from_context), from, bytes)) {
+      return fake.refuse("copies between devices what is not their memory");
+    }
     put(*stream, [=] { std::memcpy(pointer_to(to), pointer_to(from), bytes); });
     return CUDA_SUCCESS;
   }

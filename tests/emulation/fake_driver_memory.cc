@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 #include "tests/emulation/fake_driver.h"
 #include "tests/emulation/fake_driver_entry.h"
@@ -34,7 +35,7 @@ struct FakeDriver::MemoryCalls {
       std::memset(pointer_to(*address), emulation::kUnwritten, bytes);
       mprotect(made, bytes, fake.reach());
     }
-    fake.plain_[*address] = bytes;
+    fake.plain_[*address] = {bytes, fake.device_of(current_)};
     fake.used_ += bytes;
     return CUDA_SUCCESS;
   }
@@ -42,8 +43,9 @@ struct FakeDriver::MemoryCalls {
     LS_FAKE_DEVICE("cuMemFree");
     const auto found = fake.plain_.find(address);
     if (found == fake.plain_.end()) return fake.refuse("frees what it was not given");
-    if (fake.stands_in_) mprotect(pointer_to(address), found->second, PROT_READ | PROT_WRITE);
-    fake.used_ -= found->second;
+    const size_t bytes = found->second.bytes;
+    if (fake.stands_in_) mprotect(pointer_to(address), bytes, PROT_READ | PROT_WRITE);
+    fake.used_ -= bytes;
     fake.plain_.erase(found);
     std::free(pointer_to(address - fake.pointer_offset_));
     return CUDA_SUCCESS;
@@ -111,18 +113,18 @@ struct FakeDriver::MemoryCalls {
     }
     if (fake.stands_in_) fake.unwrite(place);
     *handle = fake.next_++;
-    fake.granules_[*handle] = place;
+    fake.granules_[*handle] = {place, properties->location.id};
     fake.used_ += bytes;
     return CUDA_SUCCESS;
   }
   static CUresult destroy(CUmemGenericAllocationHandle handle) {
     LS_FAKE("cuMemRelease");
     const bool in_use = std::ranges::any_of(
-        fake.mapped_, [&](const auto& mapping) { return mapping.second.first == handle; });
+        fake.mapped_, [&](const auto& mapping) { return mapping.second.granule == handle; });
     if (in_use) return fake.refuse("destroys a granule that is mapped");
     const auto found = fake.granules_.find(handle);
     if (found == fake.granules_.end()) return fake.refuse("destroys no granule");
-    fake.free_places_.push_back(found->second);
+    fake.free_places_.push_back(found->second.index);
     fake.granules_.erase(found);
     fake.used_ -= kGranule;
     return CUDA_SUCCESS;
@@ -139,21 +141,28 @@ struct FakeDriver::MemoryCalls {
       return fake.refuse("maps what it has not, or where it may not");
     }
     void* const got = mmap(pointer_to(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED,
-                           fake.file_, static_cast<off_t>(fake.granules_[handle] * kGranule));
+                           fake.file_, static_cast<off_t>(fake.granules_[handle].index * kGranule));
     if (got == MAP_FAILED) return CUDA_ERROR_UNKNOWN;
-    fake.mapped_[address] = {handle, false};
+    fake.mapped_[address] = {handle, {}};
     return CUDA_SUCCESS;
   }
   static CUresult set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access,
                              size_t count) {
     LS_FAKE("cuMemSetAccess");
-    if (count != 1 || access->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
-      return fake.refuse("gives other access than reading and writing");
-    }
     for (CUdeviceptr at = address; at < address + bytes; at += kGranule) {
       const auto found = fake.mapped_.find(at);
       if (found == fake.mapped_.end()) return fake.refuse("gives access to a range without memory");
-      found->second.second = true;
+      const int owner = fake.granules_.at(found->second.granule).device;
+      for (const CUmemAccessDesc& user : std::span(access, count)) {
+        if (user.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+          return fake.refuse("gives other access than reading and writing");
+        }
+        if (user.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+            (user.location.id != owner && !fake.has_peers_)) {
+          return fake.refuse("gives access to what does not reach the memory");
+        }
+        found->second.users.insert(user.location.id);
+      }
     }
     mprotect(pointer_to(address), bytes, fake.reach());
     return CUDA_SUCCESS;

@@ -6,9 +6,10 @@
 
 namespace lockstep::cuda {
 
-/// While alive, cuda:0 is the only device, served by a fake driver.
+/// While alive, cuda:0 is the only cuda device, or the first of `devices`, of a fake driver.
 struct FakeGpu {
-  explicit FakeGpu(size_t granules = 64) : fake(1, granules * FakeDriver::kGranule) {
+  explicit FakeGpu(size_t granules = 64, int devices = 1)
+      : fake(devices, granules * FakeDriver::kGranule) {
     before = set_device_runtime(DeviceType::kCUDA, &runtime);
   }
   ~FakeGpu() { set_device_runtime(DeviceType::kCUDA, before); }
