@@ -200,7 +200,10 @@ void derive(RunConfig& config, Origins& origins) {
   derived("train.micro_batch_size", fmt::format("{}", train.batch_size()));
   derived("schedule.decay_steps", fmt::format("{}", train.steps()));
   derived("schedule.cooldown_steps", fmt::format("{}", config.schedule().decay_steps() / 5));
-  for (const auto& [field, value] : memory_fields(allocator_options_from_environment())) {
+  const bool is_on_gpu = config.device().starts_with("cuda");
+  const AllocatorOptions& memory =
+      allocator_options_from_environment(is_on_gpu ? DeviceType::kCUDA : DeviceType::kCPU);
+  for (const auto& [field, value] : memory_fields(memory)) {
     derived("memory." + field, value);
   }
 }

@@ -17,6 +17,40 @@ namespace lockstep::cuda {
 namespace {
 
 constexpr size_t kAlignment = 512;
+constexpr size_t kLargestGranule = size_t{32} << 20;
+/// Memory is ample for granules of which it has at least as many as this: the rest of a granule
+/// that each stream leaves unused is a small part of it then.
+constexpr size_t kAmple = 4096;
+
+size_t granule_for(size_t least, size_t total) {
+  size_t granule = least;
+  while (granule < kLargestGranule && 2 * granule <= total / kAmple) granule *= 2;
+  return granule;
+}
+
+/// The kinds of memory that the device supports by its attributes, the most able one first.
+std::vector<CUmemAllocationProp> supported_kinds(const Context& context) {
+  CUmemAllocationProp plain{};
+  plain.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  plain.location = {CU_MEM_LOCATION_TYPE_DEVICE, context.device()};
+  std::vector<CUmemAllocationProp> kinds{plain};
+  if (context.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0) {
+    kinds.push_back(kinds.back());
+    kinds.back().requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  }
+  if (context.attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED) != 0) {
+    kinds.push_back(kinds.back());
+    kinds.back().allocFlags.gpuDirectRDMACapable = 1;
+  }
+  std::ranges::reverse(kinds);
+  return kinds;
+}
+
+/// Whether the driver refuses memory of such a kind, rather than having none left.
+bool is_refusal(CUresult result) {
+  return result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_NOT_PERMITTED ||
+         result == CUDA_ERROR_INVALID_VALUE;
+}
 
 CUdeviceptr address_of(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
 void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
@@ -26,14 +60,14 @@ void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address);
 Memory::Memory(Context& context) : context_(context), driver_(context.driver()) {
   LS_CUDA(driver_, cuDeviceTotalMem, &total_, context_.device());
   if (context_.attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0) return;
-  properties_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties_.location = {CU_MEM_LOCATION_TYPE_DEVICE, context_.device()};
-  LS_CUDA(driver_, cuMemGetAllocationGranularity, &granularity_, &properties_,
+  kinds_ = supported_kinds(context_);
+  LS_CUDA(driver_, cuMemGetAllocationGranularity, &granularity_, &kinds_.front(),
           CU_MEM_ALLOC_GRANULARITY_MINIMUM);
   LS_CHECK(std::has_single_bit(granularity_), DeviceError,
            "[cuda] cuMemGetAllocationGranularity gives {} bytes: expected a power of two.",
            granularity_);
-  users_.push_back({properties_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
+  granularity_ = granule_for(granularity_, total_);
+  users_.push_back({kinds_.front().location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
 }
 
 size_t Memory::available() const {
@@ -75,14 +109,33 @@ void Memory::unreserve(void* address, size_t bytes) noexcept {
 
 bool Memory::create(std::span<Granule> granules) noexcept {
   for (size_t i = 0; i < granules.size(); ++i) {
-    CUmemGenericAllocationHandle handle = 0;
-    if (!LS_CUDA_TRY(cuMemCreate, &handle, granularity_, &properties_, 0)) {
+    if (!create(granules[i])) {
       destroy(granules.first(i));
       std::ranges::fill(granules.first(i), 0);
       return false;
     }
-    granules[i] = handle;
   }
+  return true;
+}
+
+bool Memory::create(Granule& granule) noexcept {
+  CUmemGenericAllocationHandle handle = 0;
+  const size_t last = kinds_.size() - 1;
+  size_t kind = kind_.load();
+  for (; kind < last; ++kind) {
+    // An attribute of the device promises what a container or another program may still prevent.
+    const CUresult result = call(driver_.cuMemCreate, &handle, granularity_, &kinds_[kind], 0);
+    if (result == CUDA_SUCCESS) break;
+    if (!is_refusal(result)) {
+      note(result, "cuMemCreate");
+      return false;
+    }
+  }
+  if (kind == last && !LS_CUDA_TRY(cuMemCreate, &handle, granularity_, &kinds_[last], 0)) {
+    return false;
+  }
+  kind_.store(kind);
+  granule = handle;
   return true;
 }
 
@@ -159,19 +212,31 @@ void Memory::release_pinned(void* address, size_t) noexcept {
 }
 
 template <class... Parameters, class... Arguments>
-bool Memory::attempt(const char* name, CUresult (*function)(Parameters...),
-                     Arguments... arguments) noexcept {
-  if (context_.lost_in_fork()) return false;
+CUresult Memory::call(CUresult (*function)(Parameters...), Arguments... arguments) noexcept {
+  if (context_.lost_in_fork()) return kNotCalled;
   try {
     const ContextGuard guard(context_);
-    const CUresult result = function(arguments...);
-    if (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY) {
-      keep(failure(driver_, result, name));
-    }
-    return result == CUDA_SUCCESS;
+    return function(arguments...);
   } catch (const std::exception& failure) {
     keep(failure.what());
-    return false;
+    return kNotCalled;
+  }
+}
+
+template <class... Parameters, class... Arguments>
+bool Memory::attempt(const char* name, CUresult (*function)(Parameters...),
+                     Arguments... arguments) noexcept {
+  const CUresult result = call(function, arguments...);
+  note(result, name);
+  return result == CUDA_SUCCESS;
+}
+
+void Memory::note(CUresult result, const char* name) noexcept {
+  if (result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY || result == kNotCalled) return;
+  try {
+    keep(failure(driver_, result, name));
+  } catch (const std::bad_alloc&) {
+    // The return value alone must do then.
   }
 }
 

@@ -38,6 +38,9 @@ class DeviceMemory {
   /// Fills `granules` with new ones. Returns false, and makes none, if there is not enough memory.
   virtual bool create(std::span<Granule> granules) noexcept = 0;
   virtual void destroy(std::span<const Granule> granules) noexcept = 0;
+  /// Whether a granule may be mapped at a second address while work still uses it at the first, if
+  /// what is queued later alone uses the second.
+  virtual bool maps_twice() const { return false; }
   /// Maps the granules side by side from `address` on, readable and writable. Returns false if the
   /// driver fails half way, after unmapping what was mapped.
   virtual bool map(void* address, std::span<const Granule> granules) noexcept = 0;

@@ -69,7 +69,7 @@ bool is_done_at_once(Device device) {
 CachingAllocator& make_caching_allocator(Device device) {
   // Outside the lock: a runtime may ask for other devices' memory while it creates its own.
   DeviceMemory& memory = memory_of(device);
-  const AllocatorOptions& options = allocator_options_from_environment();
+  const AllocatorOptions& options = allocator_options_from_environment(device.type);
   const MutexLock guard(g_making);
   std::atomic<CachingAllocator*>& made = slot(device);
   if (made.load() == nullptr) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -141,6 +142,7 @@ struct CachingAllocator::State {
   /// Waits for the work that is queued on `stream` now, and counts the wait. Returns at once for a
   /// destroyed stream.
   void wait_for(const Stream& stream, const char* why) noexcept;
+  void wait_for(Event event, const Stream& stream, const char* why);
   bool is_idle(const Stream& stream) const noexcept;
   /// Makes the heap's stream wait for the users of its oldest pending block, then completes the
   /// block.
@@ -165,6 +167,14 @@ struct CachingAllocator::State {
       LS_REQUIRES(request.heap.lock);
   bool map_runs(Segment& range, const std::vector<std::pair<size_t, size_t>>& runs,
                 std::span<const Granule> granules) noexcept;
+  /// Unmaps chunks of a range, which no work may use.
+  void unmap_emptied(const std::vector<Chunk*>& chunks, const Stream& stream) noexcept;
+  /// Leaves the chunks mapped, without the lock, until the work that is queued now is done. Returns
+  /// the event to wait for; none if the chunks had to be unmapped at once.
+  std::optional<Event> leave_mapped(const std::vector<Chunk*>& chunks, const Stream& stream);
+  /// Unmaps chunks that are leaving, the oldest first, until at most `most` bytes of them are left.
+  /// May release the lock meanwhile.
+  void unmap_leaving(Heap& heap, HeapLock& lock, int64_t most) LS_REQUIRES(heap.lock);
   /// Returns about `bytes` of free memory (plain segments and granules), or all there is, to the
   /// driver. Returns how many bytes. May release the lock meanwhile.
   size_t release_cached(Heap& heap, HeapLock& lock, size_t bytes) LS_REQUIRES(heap.lock);

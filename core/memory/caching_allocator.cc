@@ -59,6 +59,7 @@ CachingAllocator::State::State(CachingAllocator& owner, Device device, DeviceMem
 CachingAllocator::State::~State() {
   for (const auto& heap : directory.list) {
     if (!heap->segments().empty()) wait_for(heap->stream, "its allocator goes");
+    for (const Heap::Leaving& leaving : heap->leaving) unmap_emptied(leaving.chunks, heap->stream);
     for (const auto& segment : heap->segments()) {
       void* const address = reinterpret_cast<void*>(segment->address);
       if (!segment->is_range()) {
@@ -340,16 +341,20 @@ void CachingAllocator::State::wait_for(const Stream& stream, const char* why) no
   try {
     Event event = events.take();
     event.record(stream);
-    if (!event.query()) {
-      const OperatorName* const op = current_operator();
-      count_hidden_wait(op != nullptr ? op->name() : "allocate", stream, why);
-      ++rare.synchronizations;
-      wait_until([&] { return event.query(); });
-    }
-    return_event(std::move(event));
+    wait_for(std::move(event), stream, why);
   } catch (const std::exception&) {
     wait_until([&] { return stream.query(); });
   }
+}
+
+void CachingAllocator::State::wait_for(Event event, const Stream& stream, const char* why) {
+  if (!event.query()) {
+    const OperatorName* const op = current_operator();
+    count_hidden_wait(op != nullptr ? op->name() : "allocate", stream, why);
+    ++rare.synchronizations;
+    wait_until([&] { return event.query(); });
+  }
+  return_event(std::move(event));
 }
 
 bool CachingAllocator::State::is_idle(const Stream& stream) const noexcept {

@@ -32,6 +32,7 @@ enum class ChunkState : uint8_t {
   kWaiting,   ///< free, not yet joined: kept for the next request of its size
   kFree,      ///< free, joined with its free neighbours, in the bins
   kUnmapped,  ///< addresses without memory
+  kLeaving,   ///< still mapped for work queued before, but its granules have moved elsewhere
   kHeld,      ///< a driver call is running on it, or it is the arena of a plan
 };
 
@@ -92,6 +93,10 @@ struct Chunk {
 
   uintptr_t end() const noexcept { return address + size; }
   static constexpr uint64_t kLoan = uint64_t{1} << 32;
+  /// Whether it has memory, which no other chunk has.
+  bool has_memory() const noexcept {
+    return state != ChunkState::kUnmapped && state != ChunkState::kLeaving;
+  }
   bool is_whole_segment() const noexcept { return previous == nullptr && next == nullptr; }
 };
 

@@ -70,7 +70,14 @@ Chunk* CachingAllocator::State::grow(const Request& request, HeapLock& lock, Gro
   const bool wants_range = request.options.expandable_segments && memory.granularity() != 0 &&
                            request.size <= kLargestRange / 2;
   if (wants_range && ensure_range(request.heap, request.size)) {
-    const Heap::Place place = request.heap.find_place(request.size);
+    // By bytes, not by what is done: which addresses are free depends on calls alone then. So much
+    // has been moved since the oldest ones that the wait for their work is short.
+    unmap_leaving(request.heap, lock, request.heap.reserved);
+    Heap::Place place = request.heap.find_place(request.size);
+    if (place.missing == 0 && !request.heap.leaving.empty()) {
+      unmap_leaving(request.heap, lock, 0);
+      place = request.heap.find_place(request.size);
+    }
     if (place.missing != 0) return grow_range(request, lock, how, place);
   }
   return grow_plain(request, lock, how);
@@ -88,11 +95,13 @@ size_t CachingAllocator::State::granules_to_move(const Request& request, Growth 
   const auto reserved = static_cast<double>(heap.reserved);
   const double wanted = reserved + static_cast<double>(missing) * granularity;
   // Moving granules costs more than memory if it goes on for ever. So the longer it goes on while
-  // the live bytes do not grow, the higher the limit: from 5 % and 4 MiB above them to none.
+  // the live bytes do not grow, the higher the limit: from 5 % and 4 MiB above them to none. Where
+  // granules are larger, the last one alone is more than that.
   const double ratio = request.options.reserve_ratio;
-  double limit = ratio * live + 2.0 * kMiB;
+  const double spare = std::max(2.0 * kMiB, granularity);
+  double limit = ratio * live + spare;
   const double moved = static_cast<double>(heap.moved_since_growth) * granularity;
-  if (moved > reserved / 2) limit = std::max(ratio, 1.05) * live + 4.0 * kMiB;
+  if (moved > reserved / 2) limit = std::max(ratio, 1.05) * live + 2 * spare;
   if (moved > 8 * reserved) return 0;
   if (wanted <= limit) return 0;
   const double above = (wanted - limit) / granularity;
@@ -167,34 +176,44 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
     if (!created) discharge(fresh.size() * granularity);
   }
   bool mapped = false;
+  // Where granules stay mapped at their old addresses meanwhile, nobody waits for their work.
+  const bool twice = moved > 0 && memory.maps_twice();
+  std::optional<Event> after;
   if (created) {
-    if (moved > 0) wait_for(heap.stream, "memory that it used is moved");
-    for (const Chunk* chunk : emptied) {
-      ++rare.driver_frees;
-      open(chunk->address, chunk->size);
-      memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
-      note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, heap.stream);
+    if (moved > 0 && !twice) {
+      wait_for(heap.stream, "memory that it used is moved");
+      unmap_emptied(emptied, heap.stream);
     }
     mapped = map_runs(range, runs, granules);
     if (!mapped) {
+      const std::span<const Granule> lost = twice ? fresh : std::span(granules);
       ++rare.driver_frees;
-      memory.destroy(granules);
-      discharge(granules.size() * granularity);
+      memory.destroy(lost);
+      discharge(lost.size() * granularity);
+    } else if (twice) {
+      after = leave_mapped(emptied, heap.stream);
     }
   }
 
   lock.lock();
-  if (created) {
+  if (created && (mapped || !twice)) {
     for (const Chunk* chunk : emptied) {
       const size_t begin = range.granule_of(chunk->address);
       std::fill_n(range.granules.begin() + static_cast<std::ptrdiff_t>(begin),
                   chunk->size / granularity, Granule{0});
     }
   }
-  for (Chunk* chunk : emptied) heap.settle(chunk);
+  if (after) {
+    for (Chunk* chunk : emptied) chunk->state = ChunkState::kLeaving;
+    heap.leaving_bytes += static_cast<int64_t>(moved * granularity);
+    heap.leaving.push_back({std::move(emptied), *std::move(after)});
+  } else {
+    for (Chunk* chunk : emptied) heap.settle(chunk);
+  }
   if (!mapped) {
     heap.settle(held);
-    if (created && moved > 0) note_reserved(heap, -static_cast<int64_t>(moved * granularity));
+    if (created && moved > 0 && !twice)
+      note_reserved(heap, -static_cast<int64_t>(moved * granularity));
     return nullptr;
   }
   size_t used = 0;
@@ -286,6 +305,7 @@ size_t CachingAllocator::State::release_segments(
 // Not analysed: `lock` is the lock of the heap, which the analysis does not know.
 size_t CachingAllocator::State::release_cached(Heap& heap, HeapLock& lock,
                                                size_t bytes) LS_NO_THREAD_SAFETY_ANALYSIS {
+  unmap_leaving(heap, lock, 0);  // a granule goes back once it is mapped nowhere
   size_t released = release_segments(heap, lock, heap.hold_free_segments(bytes));
   if (heap.range() == nullptr || released >= bytes) return released;
   Segment& range = *heap.range();
@@ -304,12 +324,7 @@ size_t CachingAllocator::State::release_cached(Heap& heap, HeapLock& lock,
   const Stream stream = heap.stream;  // the heap's stream may be destroyed meanwhile
   lock.unlock();
   wait_for(stream, "memory that it used goes back");
-  for (const Chunk* chunk : emptied) {
-    ++rare.driver_frees;
-    open(chunk->address, chunk->size);
-    memory.unmap(reinterpret_cast<void*>(chunk->address), chunk->size);
-    note_segment(TraceEntry::Action::kSegmentUnmap, chunk->address, chunk->size, stream);
-  }
+  unmap_emptied(emptied, stream);
   ++rare.driver_frees;
   memory.destroy(granules);
   const size_t freed = granules.size() * granularity;

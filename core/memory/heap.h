@@ -145,6 +145,13 @@ class alignas(64) Heap {
   int64_t reserved LS_GUARDED_BY(lock) = 0;     ///< mapped bytes of the range
   int64_t mapped_runs LS_GUARDED_BY(lock) = 0;  ///< runs of the range, as of the last count
   int64_t moved_since_growth LS_GUARDED_BY(lock) = 0;  ///< granules moved since the range last grew
+  /// Chunks whose granules moved together, kLeaving until the work queued before is done.
+  struct Leaving {
+    std::vector<Chunk*> chunks;
+    Event after;
+  };
+  std::deque<Leaving> leaving LS_GUARDED_BY(lock);  ///< the oldest first
+  int64_t leaving_bytes LS_GUARDED_BY(lock) = 0;
   uint64_t searches LS_GUARDED_BY(lock) = 0;
   std::unique_ptr<StepPlanner> planner LS_GUARDED_BY(lock);
   Chunk* arena LS_GUARDED_BY(lock) = nullptr;       ///< arena of the plan; null if there is none

@@ -155,7 +155,7 @@ void add_segment(std::vector<SegmentInfo>& segments, const Heap& heap, const Seg
                  Device device) LS_REQUIRES(heap.lock) {
   bool in_run = false;
   for (const Chunk* chunk = segment.first; chunk != nullptr; chunk = chunk->next) {
-    if (chunk->state == ChunkState::kUnmapped) {
+    if (!chunk->has_memory()) {
       in_run = false;
       continue;
     }

@@ -259,17 +259,24 @@ AllocatorOptions parse_allocator_options(std::string_view text, std::string_view
   return options;
 }
 
-const AllocatorOptions& allocator_options_from_environment() {
+AllocatorOptions default_allocator_options(DeviceType type) {
+  AllocatorOptions options;
+  if (type == DeviceType::kCUDA) options.reserve_ratio = 1.15;
+  return options;
+}
+
+const AllocatorOptions& allocator_options_from_environment(DeviceType type) {
   // No lock, because a fork could happen while another thread holds it.
-  static constinit std::atomic<const AllocatorOptions*> read_before = nullptr;
+  static constinit std::array<std::atomic<const AllocatorOptions*>, kDeviceTypes> all_read{};
+  std::atomic<const AllocatorOptions*>& read_before = all_read[static_cast<size_t>(type)];
   if (const AllocatorOptions* options = read_before.load(std::memory_order_acquire)) {
     return *options;
   }
-  auto options = std::make_unique<AllocatorOptions>();
+  auto options = std::make_unique<AllocatorOptions>(default_allocator_options(type));
   for (const char* name :
        {"LOCKSTEP_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
     if (const char* text = std::getenv(name)) {
-      *options = parse_allocator_options(text, name);
+      *options = parse_allocator_options(text, name, *options);
       break;
     }
   }

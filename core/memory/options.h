@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tensor/device.h"
+
 namespace lockstep {
 
 /// How a block that other streams still use is reused on its own stream.
@@ -29,12 +31,17 @@ struct AllocatorOptions {
   size_t large_segment_size = size_t{20} << 20;  ///< bytes of a plain segment
   StreamReuse stream_reuse = StreamReuse::kWait;
   /// For expandable segments: memory is obtained freely while the reserved bytes stay below this
-  /// ratio to the peak of live bytes, plus 2 MiB. Beyond it, granules are moved from holes first.
+  /// ratio to the peak of live bytes, plus 2 MiB, or plus a granule if that is larger. Beyond it,
+  /// granules are moved from holes first. `default_allocator_options` says what devices begin with.
   double reserve_ratio = 1.02;
   bool record_call_sites = false;  ///< record those of large blocks, for the out-of-memory report
 
   friend bool operator==(const AllocatorOptions&, const AllocatorOptions&) = default;
 };
+
+/// The options that the devices of a type begin with: the defaults above, but a reserve_ratio of
+/// 1.15 on `cuda`, whose driver takes long to move granules and has memory to spare.
+AllocatorOptions default_allocator_options(DeviceType type);
 
 /// Parses "key:value,key:value" in PyTorch's spelling (max_split_size_mb, expandable_segments,
 /// roundup_power2_divisions:4 or :[256:1,512:2,>:4], ...) over `defaults`. Of equal keys the last
@@ -46,8 +53,8 @@ AllocatorOptions parse_allocator_options(std::string_view text, std::string_view
 /// Throws ConfigError naming the first key whose value is out of range, and its allowed values.
 void check_allocator_options(const AllocatorOptions& options, std::string_view source);
 /// Options from LOCKSTEP_ALLOC_CONF, else PYTORCH_CUDA_ALLOC_CONF, else PYTORCH_ALLOC_CONF, over
-/// the defaults; read once. Throws ConfigError. Thread-safe.
-const AllocatorOptions& allocator_options_from_environment();
+/// the defaults of a type of device; read once. Throws ConfigError. Thread-safe.
+const AllocatorOptions& allocator_options_from_environment(DeviceType type);
 /// Inverse of `parse_allocator_options`: all keys, on one line.
 std::string to_string(const AllocatorOptions& options);
 /// The value of one key, as in `to_string`.

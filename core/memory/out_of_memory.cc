@@ -49,7 +49,7 @@ void add_heap(Findings& findings, const Heap& heap, const Heap& asking, size_t s
   for (const auto& segment : heap.segments()) {
     for (const Chunk* chunk = segment->first; chunk != nullptr; chunk = chunk->next) {
       const auto bytes = static_cast<int64_t>(chunk->size);
-      if (chunk->state != ChunkState::kUnmapped) reserved += bytes;
+      if (chunk->has_memory()) reserved += bytes;
       if (chunk->state == ChunkState::kFree || chunk->state == ChunkState::kWaiting) {
         findings.cached += bytes;
         if (&heap != &asking) findings.other_streams += bytes;

@@ -30,6 +30,7 @@ class HostMemory final : public DeviceMemory {
   void* allocate(size_t bytes) noexcept override;
   void release(void* address, size_t bytes) noexcept override;
 
+  bool maps_twice() const override { return true; }
   size_t granularity() const override { return file_ < 0 ? 0 : granule_; }
   void* reserve(size_t bytes) noexcept override;
   void unreserve(void* address, size_t bytes) noexcept override;

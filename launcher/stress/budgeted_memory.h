@@ -19,6 +19,7 @@ class BudgetedMemory final : public DeviceMemory {
   void* allocate(size_t bytes) noexcept override;
   void release(void* address, size_t bytes) noexcept override;
 
+  bool maps_twice() const override { return memory_.maps_twice(); }
   size_t granularity() const override { return memory_.granularity(); }
   void* reserve(size_t bytes) noexcept override { return memory_.reserve(bytes); }
   void unreserve(void* address, size_t bytes) noexcept override {

@@ -22,7 +22,13 @@ TEST(MemoryConfig, WhatIsNotSetIsAsItWas) {
 
 TEST(MemoryConfig, AResolvedConfigSaysWhatTheEnvironmentAsksFor) {
   EXPECT_EQ(allocator_options(smallest_with({}).memory(), {}),
-            allocator_options_from_environment());
+            allocator_options_from_environment(DeviceType::kCPU));
+  for (const char* gpu : {"device=cuda", "device=cuda:1"}) {
+    EXPECT_EQ(allocator_options(smallest_with({gpu}).memory(), {}),
+              allocator_options_from_environment(DeviceType::kCUDA));
+  }
+  EXPECT_EQ(smallest_with({"device=cuda"}).memory().reserve_ratio(), 1.15);
+  EXPECT_EQ(smallest_with({}).memory().reserve_ratio(), 1.02);
   EXPECT_EQ(smallest_with({}).memory().snapshot_step(), 0);
   EXPECT_FALSE(smallest_with({}).memory().planned());
 }

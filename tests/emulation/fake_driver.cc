@@ -97,7 +97,8 @@ std::string FakeDriver::held() const {
   add(events_.size(), "events");
   add(granules_.size(), "granules");
   add(ranges_.size(), "ranges");
-  add(mapped_.size(), "mappings");
+  add(std::ranges::count_if(mapped_, [](const auto& unit) { return unit.second.unit == 0; }),
+      "mappings");
   add(plain_.size(), "allocations");
   add(pinned_.size(), "pinned");
   add(graphs_.size() + executables_.size(), "graphs");
@@ -190,7 +191,8 @@ bool FakeDriver::is_own(int device, CUdeviceptr address, size_t bytes) const {
   }
   for (CUdeviceptr at = address / kGranule * kGranule; at < address + bytes; at += kGranule) {
     const auto found = mapped_.find(at);
-    if (found == mapped_.end() || granules_.at(found->second.granule).device != device)
+    if (found == mapped_.end() ||
+        granules_.at(found->second.granule).properties.location.id != device)
       return false;
   }
   return may_use(device, address, bytes);
@@ -225,11 +227,11 @@ std::string FakeDriver::refusal(const Function& function, const emulation::Launc
   return "";
 }
 
-void FakeDriver::unwrite(size_t place) const {
-  const std::vector<unsigned char> unwritten(kGranule, emulation::kUnwritten);
-  for (size_t done = 0; done < kGranule;) {
-    const ssize_t wrote = pwrite(file_, unwritten.data() + done, kGranule - done,
-                                 static_cast<off_t>(place * kGranule + done));
+void FakeDriver::unwrite(const Made& made) const {
+  const std::vector<unsigned char> unwritten(made.units * kGranule, emulation::kUnwritten);
+  for (size_t done = 0; done < unwritten.size();) {
+    const ssize_t wrote = pwrite(file_, unwritten.data() + done, unwritten.size() - done,
+                                 static_cast<off_t>(made.place * kGranule + done));
     if (wrote <= 0) return;
     done += static_cast<size_t>(wrote);
   }

@@ -46,6 +46,16 @@ class FakeDriver {
   /// Simulates a failed kernel: from now on every call that needs the device returns `result`.
   void poison(CUresult result) { poison_ = result; }
   void disable_granules() { has_granules_ = false; }
+  /// What the devices' attributes say of exportable memory, and of memory that network cards reach.
+  void set_exportable(bool is) { is_exportable_ = is; }
+  void set_rdma_capable(bool is) { is_rdma_capable_ = is; }
+  /// Makes cuMemCreate fail for memory that is to be exportable, or reached by network cards.
+  void refuse_exportable(CUresult result) { exportable_result_ = result; }
+  void refuse_rdma(CUresult result) { rdma_result_ = result; }
+  /// The properties that a granule was made with.
+  CUmemAllocationProp properties_of(CUmemGenericAllocationHandle granule) const {
+    return granules_.at(granule).properties;
+  }
   /// Makes a machine whose devices do not reach each other's memory.
   void disable_peers() { has_peers_ = false; }
   /// CUDA version in cuda.h's encoding: 12040 is 12.4.
@@ -113,12 +123,15 @@ class FakeDriver {
     std::shared_ptr<Capture> capture;  ///< records its work, if not null
     std::map<Stream*, size_t> after;
   };
-  struct Place {
-    size_t index = 0;  ///< in the file
-    int device = 0;
+  /// Memory of cuMemCreate: a run of units of kGranule bytes.
+  struct Made {
+    size_t place = 0;  ///< of the first unit in the file, in units
+    size_t units = 0;
+    CUmemAllocationProp properties{};
   };
-  struct Mapping {
+  struct Mapping {  ///< of one unit
     uint64_t granule = 0;
+    size_t unit = 0;      ///< which of the granule's
     std::set<int> users;  ///< devices that have access
   };
   struct Plain {
@@ -151,8 +164,8 @@ class FakeDriver {
   bool is_own(int device, CUdeviceptr address, size_t bytes) const;
   /// Why a GPU would refuse the launch, or "".
   static std::string refusal(const Function& function, const emulation::Launch& launch);
-  /// Fills a granule's place in the file with kUnwritten.
-  void unwrite(size_t place) const;
+  /// Fills a granule's units in the file with kUnwritten.
+  void unwrite(const Made& made) const;
   void run_kernel(const emulation::Launch& launch);
   void run_until_done(Stream& stream, const Mark* last = nullptr);
   void run_tasks(Stream& stream, const Mark* last);
@@ -175,6 +188,10 @@ class FakeDriver {
   int version_ = CUDA_VERSION;
   bool has_granules_ = true;
   bool has_peers_ = true;
+  bool is_exportable_ = true;
+  bool is_rdma_capable_ = true;
+  CUresult exportable_result_ = CUDA_SUCCESS;
+  CUresult rdma_result_ = CUDA_SUCCESS;
   bool stands_in_ = false;
   bool runs_at_once_ = false;
   int running_ = 0;  ///< nesting depth of `run_until_done`
@@ -193,8 +210,9 @@ class FakeDriver {
   std::map<Stream*, std::unique_ptr<Stream>> streams_;
   std::map<int, Stream> null_streams_;  ///< by device
   std::map<Event*, std::unique_ptr<Event>> events_;
-  std::map<uint64_t, Place> granules_;
-  std::vector<size_t> free_places_;
+  std::map<uint64_t, Made> granules_;
+  std::vector<std::pair<size_t, size_t>> free_places_;  ///< place and units
+  size_t end_place_ = 0;
   std::map<CUdeviceptr, size_t> ranges_;  ///< reserved ranges and their sizes
   std::map<CUdeviceptr, Mapping> mapped_;
   std::map<CUdeviceptr, Plain> plain_;

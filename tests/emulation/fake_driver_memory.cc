@@ -66,17 +66,18 @@ struct FakeDriver::MemoryCalls {
   static CUresult reserve(CUdeviceptr* address, size_t bytes, size_t alignment, CUdeviceptr,
                           unsigned long long) {
     LS_FAKE("cuMemAddressReserve");
-    if (bytes == 0 || bytes % kGranule != 0 || alignment > kGranule) {
+    if (bytes == 0 || bytes % kGranule != 0 || (alignment & (alignment - 1)) != 0) {
       return fake.refuse("reserves a size that is not of granules");
     }
-    void* const got = mmap(nullptr, bytes + kGranule, PROT_NONE,
+    alignment = std::max(alignment, kGranule);
+    void* const got = mmap(nullptr, bytes + alignment, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     const auto begin = reinterpret_cast<CUdeviceptr>(got);
-    *address = (begin + kGranule - 1) / kGranule * kGranule;
+    *address = (begin + alignment - 1) / alignment * alignment;
     // Keeps only the aligned range.
     if (*address != begin) munmap(got, *address - begin);
-    if (const size_t rest = begin + kGranule - *address; rest != 0) {
+    if (const size_t rest = begin + alignment - *address; rest != 0) {
       munmap(pointer_to(*address + bytes), rest);
     }
     fake.ranges_[*address] = bytes;
@@ -99,21 +100,35 @@ struct FakeDriver::MemoryCalls {
   static CUresult create(CUmemGenericAllocationHandle* handle, size_t bytes,
                          const CUmemAllocationProp* properties, unsigned long long) {
     LS_FAKE("cuMemCreate");
-    if (bytes != kGranule || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) {
+    if (bytes == 0 || bytes % kGranule != 0 || properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) {
       return fake.refuse("makes something that is no granule");
     }
-    if (bytes > fake.memory_ - fake.used_) return CUDA_ERROR_OUT_OF_MEMORY;
-    // Reuses freed granules first, to reveal code that depends on old contents.
-    size_t place = fake.granules_.size();
-    if (!fake.free_places_.empty()) {
-      place = fake.free_places_.back();
-      fake.free_places_.pop_back();
-    } else if (ftruncate(fake.file_, static_cast<off_t>((place + 1) * kGranule)) != 0) {
-      return CUDA_ERROR_OUT_OF_MEMORY;
+    const bool is_exportable = properties->requestedHandleTypes != 0;
+    const bool is_rdma_capable = properties->allocFlags.gpuDirectRDMACapable != 0;
+    if ((is_exportable && !fake.is_exportable_) || (is_rdma_capable && !fake.is_rdma_capable_)) {
+      return fake.refuse("wants memory of a kind that the device does not support");
     }
-    if (fake.stands_in_) fake.unwrite(place);
+    if (is_rdma_capable && fake.rdma_result_ != CUDA_SUCCESS) return fake.rdma_result_;
+    if (is_exportable && fake.exportable_result_ != CUDA_SUCCESS) return fake.exportable_result_;
+    if (bytes > fake.memory_ - fake.used_) return CUDA_ERROR_OUT_OF_MEMORY;
+    Made made{0, bytes / kGranule, *properties};
+    // Reuses freed granules first, to reveal code that depends on old contents.
+    const auto reused =
+        std::ranges::find(fake.free_places_, made.units, &std::pair<size_t, size_t>::second);
+    if (reused != fake.free_places_.end()) {
+      made.place = reused->first;
+      fake.free_places_.erase(reused);
+    } else {
+      made.place = fake.end_place_;
+      const size_t end = made.place + made.units;
+      if (ftruncate(fake.file_, static_cast<off_t>(end * kGranule)) != 0) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+      }
+      fake.end_place_ = end;
+    }
+    if (fake.stands_in_) fake.unwrite(made);
     *handle = fake.next_++;
-    fake.granules_[*handle] = {place, properties->location.id};
+    fake.granules_[*handle] = made;
     fake.used_ += bytes;
     return CUDA_SUCCESS;
   }
@@ -124,9 +139,9 @@ struct FakeDriver::MemoryCalls {
     if (in_use) return fake.refuse("destroys a granule that is mapped");
     const auto found = fake.granules_.find(handle);
     if (found == fake.granules_.end()) return fake.refuse("destroys no granule");
-    fake.free_places_.push_back(found->second.index);
+    fake.free_places_.emplace_back(found->second.place, found->second.units);
+    fake.used_ -= found->second.units * kGranule;
     fake.granules_.erase(found);
-    fake.used_ -= kGranule;
     return CUDA_SUCCESS;
   }
   static CUresult map(CUdeviceptr address, size_t bytes, size_t offset,
@@ -135,15 +150,19 @@ struct FakeDriver::MemoryCalls {
     auto range = fake.ranges_.upper_bound(address);
     if (range == fake.ranges_.begin()) return fake.refuse("maps outside its ranges");
     --range;
+    const auto made = fake.granules_.find(handle);
+    const auto next = fake.mapped_.lower_bound(address);
     if (address + bytes > range->first + range->second || address % kGranule != 0 ||
-        bytes != kGranule || offset != 0 || !fake.granules_.contains(handle) ||
-        fake.mapped_.contains(address)) {
+        made == fake.granules_.end() || bytes != made->second.units * kGranule || offset != 0 ||
+        (next != fake.mapped_.end() && next->first < address + bytes)) {
       return fake.refuse("maps what it has not, or where it may not");
     }
     void* const got = mmap(pointer_to(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED,
-                           fake.file_, static_cast<off_t>(fake.granules_[handle].index * kGranule));
+                           fake.file_, static_cast<off_t>(made->second.place * kGranule));
     if (got == MAP_FAILED) return CUDA_ERROR_UNKNOWN;
-    fake.mapped_[address] = {handle, {}};
+    for (size_t unit = 0; unit < made->second.units; ++unit) {
+      fake.mapped_[address + unit * kGranule] = {handle, unit, {}};
+    }
     return CUDA_SUCCESS;
   }
   static CUresult set_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access,
@@ -152,7 +171,7 @@ struct FakeDriver::MemoryCalls {
     for (CUdeviceptr at = address; at < address + bytes; at += kGranule) {
       const auto found = fake.mapped_.find(at);
       if (found == fake.mapped_.end()) return fake.refuse("gives access to a range without memory");
-      const int owner = fake.granules_.at(found->second.granule).device;
+      const int owner = fake.granules_.at(found->second.granule).properties.location.id;
       for (const CUmemAccessDesc& user : std::span(access, count)) {
         if (user.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
           return fake.refuse("gives other access than reading and writing");
@@ -171,6 +190,11 @@ struct FakeDriver::MemoryCalls {
     LS_FAKE("cuMemUnmap");
     for (CUdeviceptr at = address; at < address + bytes; at += kGranule) {
       if (!fake.mapped_.contains(at)) return fake.refuse("unmaps a range with holes");
+    }
+    const auto after = fake.mapped_.find(address + bytes);
+    if (fake.mapped_.at(address).unit != 0 ||
+        (after != fake.mapped_.end() && after->second.unit != 0)) {
+      return fake.refuse("unmaps a part of a mapping");
     }
     fake.mapped_.erase(fake.mapped_.lower_bound(address),
                        fake.mapped_.lower_bound(address + bytes));

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/device/waits.h"
 #include "core/memory/units.h"
 #include "tests/core/cuda/fake_gpu.h"
 #include "tests/device/block_stress.h"
@@ -62,6 +64,34 @@ TEST_P(CudaAllocator, ARepeatedStepAsksTheDriverForNoMemory) {
   gpu.fake.take_calls();
   for (int i = 0; i < 5; ++i) step();
   EXPECT_THAT(gpu.fake.take_calls(), IsEmpty());
+}
+
+/// Steps of ever other shapes, queued ahead of the GPU, wait for nothing, although holes are
+/// filled.
+TEST(CudaAllocatorOfVariableShapes, NeverWaitsForTheGpu) {
+  FakeGpu gpu(1024);
+  CachingAllocator allocator(kGpu, gpu.runtime.memory(0),
+                             default_allocator_options(DeviceType::kCUDA));
+  EXPECT_EQ(allocator.options().reserve_ratio, 1.15);
+  const lockstep::Stream stream = default_stream(kGpu);
+  std::mt19937 random(1);
+  const int64_t waits = hidden_waits();
+  for (int step = 0; step < 200; ++step) {
+    const size_t length = 1 + random() % 64;
+    std::vector<Block> blocks;
+    for (const size_t each : {1, 7, 3, 12, 5, 2}) {
+      blocks.push_back(allocator.allocate(each * length * 100'000, stream));
+      gpu.runtime.copy(stream, blocks.back().data, blocks.front().data, 8, Transfer::kWithin);
+      if (blocks.size() % 3 == 0) {
+        allocator.free(blocks[blocks.size() - 2]);
+        blocks.erase(blocks.end() - 2);
+      }
+    }
+    for (const Block& block : blocks) allocator.free(block);
+  }
+  EXPECT_EQ(hidden_waits(), waits);
+  gpu.runtime.synchronize(0);
+  EXPECT_THAT(gpu.fake.misuse(), IsEmpty());
 }
 
 /// Whichever driver call fails: a request that cannot be served throws, live blocks keep their

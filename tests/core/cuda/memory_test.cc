@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/core/expect_error.h"
@@ -99,6 +100,111 @@ TEST(CudaMemory, WantOfMemoryIsAnAnswerAndMakesNothing) {
   EXPECT_EQ(device.memory.available(), 2 * kGranule) << "nothing to report";
 }
 
+TEST(CudaMemory, GranulesAreLargerWhereMemoryIsAmple) {
+  constexpr size_t kGiB = size_t{1} << 30;
+  using Sizes = std::pair<size_t, size_t>;
+  for (const auto& [total, granule] :
+       {Sizes(4, 2), Sizes(24, 4), Sizes(80, 16), Sizes(140, 32), Sizes(1000, 32)}) {
+    FakeDevice device(total * kGiB);
+    EXPECT_EQ(device.memory.granularity(), granule << 20) << total << " GiB";
+  }
+  FakeDevice device(80 * kGiB);
+  const size_t granule = device.memory.granularity();
+  auto* const range = static_cast<std::byte*>(device.memory.reserve(4 * granule));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(range) % granule, 0u);
+  const std::vector<Granule> granules = device.create(2);
+  EXPECT_EQ(device.fake.used(), 2 * granule);
+  ASSERT_TRUE(device.memory.map(range, granules));
+  range[granule - 1] = std::byte{1};
+  range[2 * granule - 1] = std::byte{2};
+  device.memory.unmap(range, granule);
+  ASSERT_TRUE(device.memory.map(range + 3 * granule, std::span(granules).first(1)));
+  EXPECT_EQ(range[4 * granule - 1], std::byte{1});
+  EXPECT_EQ(range[2 * granule - 1], std::byte{2});
+  device.memory.unmap(range + granule, granule);
+  device.memory.unmap(range + 3 * granule, granule);
+  device.memory.destroy(granules);
+  device.memory.unreserve(range, 4 * granule);
+  EXPECT_EQ(device.fake.held(), "1 contexts");
+  EXPECT_THAT(device.fake.misuse(), IsEmpty());
+}
+
+TEST(CudaMemory, AGranuleCanBeMappedTwice) {
+  FakeDevice device;
+  std::byte* const range = device.reserve(2);
+  const std::vector<Granule> granules = device.create(1);
+  ASSERT_TRUE(device.memory.maps_twice());
+  ASSERT_TRUE(device.memory.map(range, granules));
+  ASSERT_TRUE(device.memory.map(range + kGranule, granules));
+  range[7] = std::byte{3};
+  EXPECT_EQ(range[kGranule + 7], std::byte{3});
+  device.memory.unmap(range, kGranule);
+  EXPECT_EQ(range[kGranule + 7], std::byte{3});
+  device.memory.unmap(range + kGranule, kGranule);
+  device.memory.destroy(granules);
+  device.memory.unreserve(range, 2 * kGranule);
+  EXPECT_THAT(device.fake.misuse(), IsEmpty());
+}
+
+// What network cards and other processes may do with granules.
+
+/// Whether a granule made now can be exported, and used by network cards.
+std::pair<bool, bool> made_as(FakeDevice& device) {
+  const std::vector<Granule> granules = device.create(1);
+  const CUmemAllocationProp properties = device.fake.properties_of(granules[0]);
+  device.memory.destroy(granules);
+  const std::pair<bool, bool> made{
+      properties.requestedHandleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+      properties.allocFlags.gpuDirectRDMACapable == 1};
+  EXPECT_EQ(made, std::pair(device.memory.is_exportable(), device.memory.is_rdma_capable()));
+  return made;
+}
+
+TEST(CudaMemory, GranulesAreForNetworkCardsAndOtherProcessesWhereTheDeviceSupportsIt) {
+  for (const bool exportable : {false, true}) {
+    for (const bool rdma : {false, true}) {
+      FakeDriver fake;
+      fake.set_exportable(exportable);
+      fake.set_rdma_capable(rdma);
+      const Driver driver = fake.functions();
+      Context context(driver, 0);
+      Memory memory(context);
+      std::vector<Granule> granules(1);
+      ASSERT_TRUE(memory.create(granules));
+      const CUmemAllocationProp properties = fake.properties_of(granules[0]);
+      EXPECT_EQ(properties.requestedHandleTypes,
+                exportable ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE);
+      EXPECT_EQ(properties.allocFlags.gpuDirectRDMACapable, rdma ? 1 : 0);
+      EXPECT_THAT(fake.misuse(), IsEmpty());
+    }
+  }
+}
+
+TEST(CudaMemory, WhatTheDriverRefusesOfThatIsLeftOutFromThenOn) {
+  for (const CUresult refusal :
+       {CUDA_ERROR_NOT_SUPPORTED, CUDA_ERROR_NOT_PERMITTED, CUDA_ERROR_INVALID_VALUE}) {
+    FakeDevice device;
+    EXPECT_EQ(made_as(device), std::pair(true, true));
+    device.fake.refuse_rdma(refusal);
+    EXPECT_EQ(made_as(device), std::pair(true, false));
+    device.fake.refuse_exportable(refusal);
+    EXPECT_EQ(made_as(device), std::pair(false, false));
+    device.fake.take_calls();
+    device.create(1);
+    EXPECT_THAT(device.fake.take_calls(), ElementsAre("cuMemCreate"));
+    EXPECT_EQ(device.memory.available(), 7 * kGranule) << "nothing to report";
+  }
+}
+
+TEST(CudaMemory, WantOfMemoryLeavesNothingOut) {
+  FakeDevice device(2 * kGranule);
+  std::vector<Granule> granules(3);
+  EXPECT_FALSE(device.memory.create(granules));
+  device.fake.fail("cuMemCreate", CUDA_ERROR_SYSTEM_NOT_READY);
+  EXPECT_FALSE(device.memory.create(granules));
+  EXPECT_EQ(made_as(device), std::pair(true, true));
+}
+
 TEST(CudaMemory, AFailureInTheMiddleIsTakenBackInReverse) {
   FakeDevice device;
   (void)device.context.get();
@@ -119,10 +225,10 @@ TEST(CudaMemory, AFailureInTheMiddleIsTakenBackInReverse) {
 TEST(CudaMemory, AFailureOtherThanWantOfMemoryIsReportedByTheNextQuestion) {
   FakeDevice device;
   std::vector<Granule> granules(2);
-  device.fake.fail("cuMemCreate", CUDA_ERROR_INVALID_VALUE, 1);
+  device.fake.fail("cuMemCreate", CUDA_ERROR_SYSTEM_NOT_READY, 1);
   EXPECT_FALSE(device.memory.create(granules));
   expect_error<DeviceError>([&] { (void)device.memory.available(); },
-                            "[cuda] cuMemCreate failed: CUDA_ERROR_INVALID_VALUE");
+                            "[cuda] cuMemCreate failed: CUDA_ERROR_SYSTEM_NOT_READY");
   EXPECT_EQ(device.memory.available(), 8 * kGranule) << "once";
 }
 

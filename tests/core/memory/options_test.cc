@@ -216,7 +216,7 @@ TEST(AllocatorOptions, TheFirstVariableThatIsSetIsReadOnce) {
     for (const std::string& name : variables) {
       ::setenv(name.c_str(), ("large_segment_size_mb:" + std::to_string(name.size())).c_str(), 1);
     }
-    return allocator_options_from_environment().large_segment_size / kMiB;
+    return allocator_options_from_environment(kCPU.type).large_segment_size / kMiB;
   };
   const std::string own = "LOCKSTEP_ALLOC_CONF", cuda = "PYTORCH_CUDA_ALLOC_CONF",
                     general = "PYTORCH_ALLOC_CONF";
