@@ -15,6 +15,18 @@ void WorkState::finish(std::exception_ptr failure) noexcept {
   tensors.clear();
   done.store(1, std::memory_order_release);
   done.notify_all();
+  set_queued();
+}
+
+void WorkState::set_queued() noexcept {
+  queued.store(1, std::memory_order_release);
+  queued.notify_all();
+}
+
+void WorkState::wait_until_queued() const noexcept {
+  if (queued.load(std::memory_order_acquire) != 0) return;
+  const Span span(SpanKind::kWait, kWaitForRanks);
+  while (queued.load(std::memory_order_acquire) == 0) queued.wait(0);
 }
 
 void WorkState::wait_until_done() const noexcept {
@@ -26,6 +38,7 @@ void WorkState::wait_until_done() const noexcept {
 
 void Work::wait() const {
   if (state_ == nullptr) return;
+  state_->wait_until_queued();
   if (state_->finished_at_end) state_->wait_until_done();
   if (!state_->finished.is_recorded()) return synchronize();
   if (state_->is_done() && state_->error) std::rethrow_exception(state_->error);

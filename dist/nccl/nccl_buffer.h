@@ -4,6 +4,7 @@
 
 #include "core/tensor/tensor.h"
 #include "dist/nccl/nccl_communicator.h"
+#include "dist/nccl/nccl_launcher.h"
 
 namespace lockstep::dist {
 
@@ -13,8 +14,10 @@ namespace lockstep::dist {
 class NcclBuffer {
  public:
   NcclBuffer() = default;
-  /// Registers the tensor's memory. Throws NCCL's error.
-  NcclBuffer(std::shared_ptr<NcclCommunicator> communicator, const Tensor& tensor);
+  /// Registers the tensor's memory. `launcher` makes the communicator's calls, between which the
+  /// memory is registered and deregistered. Throws NCCL's error.
+  NcclBuffer(std::shared_ptr<NcclLauncher> launcher, std::shared_ptr<NcclCommunicator> communicator,
+             const Tensor& tensor);
   ~NcclBuffer() { reset(); }
   NcclBuffer(NcclBuffer&& other) noexcept;
   NcclBuffer& operator=(NcclBuffer&& other) noexcept;
@@ -24,6 +27,7 @@ class NcclBuffer {
  private:
   void reset() noexcept;
 
+  std::shared_ptr<NcclLauncher> launcher_;
   std::shared_ptr<NcclCommunicator> communicator_;
   Tensor tensor_;
   void* handle_ = nullptr;

@@ -13,6 +13,7 @@
 #include "core/base/check.h"
 #include "core/base/hash_words.h"
 #include "core/base/mutex.h"
+#include "core/device/active_capture.h"
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/ops/factory/factory.h"
@@ -65,13 +66,24 @@ class Group final : public NcclGroup {
                                     std::shared_ptr<Communicator> remaining) override;
 
  private:
+  /// An operation that the launcher has still to queue.
+  struct Pending {
+    Launch launch;
+    NcclQueued queued;
+    Event ready;  ///< end of the work queued before it on the caller's stream
+    std::shared_ptr<WorkState> work = std::make_shared<WorkState>();
+    bool is_barrier = false;
+  };
+
   Work start(Launch launch) override;
   Work start_on_cpu(Launch launch);
   Work start_message(Launch launch) LS_REQUIRES(order_);
   void check_device(const Launch& launch) const;
   void check_usable() const;
-  void queue_on_side(const Launch& launch);
-  void enqueue(const std::vector<Operation>& operations, std::chrono::milliseconds timeout);
+  bool launches_at_once() const;
+  void queue(Pending& pending) noexcept;
+  void queue_on_side(const Pending& pending);
+  void enqueue(const std::vector<Operation>& operations, const Pending& pending);
   NcclQueued note(const std::vector<Operation>& operations, std::chrono::milliseconds timeout)
       LS_REQUIRES(order_);
   void tell_sanitizer(const Launch& launch) const;
@@ -87,13 +99,15 @@ class Group final : public NcclGroup {
   Tensor token_;  ///< dummy element that a barrier reduces
   NcclMessages messages_;
 
-  Mutex order_;  // held while operations are numbered and queued
+  /// Held while operations are numbered and given to the launcher, which does not take it: not
+  /// while NCCL is waited for.
+  Mutex order_;
   uint64_t next_ LS_GUARDED_BY(order_) = 0;
   /// Number of the next message by direction, peer and tag.
   std::map<std::tuple<OpKind, int, uint32_t>, uint64_t> next_messages_ LS_GUARDED_BY(order_);
   uint64_t subgroups_ LS_GUARDED_BY(order_) = 0;
-  /// Set by `end` or `shrink`, which must not wait for the lock: an operation that holds it may
-  /// wait for the ranks that are left out.
+  /// Set by `end` or `shrink`, which must not wait for the lock: `subgroup` holds it and may wait
+  /// for the ranks that are left out.
   std::atomic<bool> ended_ = false;
 
   NcclComparison comparison_;  // used by the watch's thread
@@ -143,6 +157,7 @@ Group::~Group() {
 /// Waits for pending operations and ends the communicators.
 void Group::end() noexcept {
   if (ended_.exchange(true)) return;
+  job_.launcher->drain();
   const bool is_well = watch_.drain() && job_.communicator->failure() == nullptr;
   watch_.stop();
   if (is_well) {
@@ -217,14 +232,21 @@ void Group::tell_sanitizer(const Launch& launch) const {
 }
 
 /// Queues operations as one NCCL group of calls.
-void Group::enqueue(const std::vector<Operation>& operations, std::chrono::milliseconds timeout) {
+void Group::enqueue(const std::vector<Operation>& operations, const Pending& pending) {
   if (operations.empty()) return;
   nccl_->launch([&](nccl::Comm* comm) {
     const NcclPlace place{*job_.library, comm,   native_side_,
                           rank(),        size(), job_.options.chunk_bytes};
     for (const Operation& operation : operations) make_nccl_calls(place, operation);
   });
-  nccl_->wait_ready(job_.wait(dist::name(operations.front().kind), "group " + name(), timeout));
+  const char* const op = dist::name(operations.front().kind);
+  nccl_->wait_ready(job_.wait(op, pending.queued.what, pending.launch.timeout));
+}
+
+/// Whether the caller makes NCCL's calls itself: where the ranks compare each call before, or the
+/// calls belong to what this thread records or checks.
+bool Group::launches_at_once() const {
+  return job_.options.compare_calls || stream_sanitizer::enabled() || active_capture() != nullptr;
 }
 
 Work Group::start(Launch launch) {
@@ -237,13 +259,16 @@ Work Group::start(Launch launch) {
   const MutexLock guard(order_);
   check_usable();
   if (is_message(kind)) return start_message(std::move(launch));
-  const Stream side = side_.get();
-  side.wait_stream(current_stream(side.device));
-  Event begins;
-  begins.record(side);
-  tell_sanitizer(launch);  // before `note`: it may throw, and an operation with a number must run
-  NcclQueued queued = note(launch.operations, launch.timeout);
-  queued.begins = std::move(begins);
+  const auto pending = std::make_shared<Pending>();
+  const bool at_once = launches_at_once();
+  if (at_once) job_.launcher->drain();
+  pending->ready.record(current_stream(side_.get().device));
+  if (at_once) {
+    side_.get().wait_event(pending->ready);
+    tell_sanitizer(launch);  // before `note`: it may throw, and an operation with a number must run
+  }
+  pending->queued = note(launch.operations, launch.timeout);
+  pending->is_barrier = is_barrier;
   if (is_barrier) {
     // A reduction of one element ends only after all ranks have called it. As `finished` is not
     // recorded, Work waits on the host.
@@ -255,49 +280,81 @@ Work Group::start(Launch launch) {
     launch.operations.front() = std::move(meeting);
     launch.tensors.clear();
   }
-  auto work = std::make_shared<WorkState>();
+  const std::shared_ptr<WorkState> work = pending->work;
   work->device = launch.device;
   work->tensors = launch.tensors;
+  pending->launch = std::move(launch);
 
+  if (at_once) {
+    queue(*pending);
+    if (work->is_done() && work->error) std::rethrow_exception(work->error);
+  } else {
+    work->queued = 0;
+    job_.launcher->add([this, pending] { queue(*pending); });
+  }
+  return Work(work);
+}
+
+/// Queues an operation, and gives it to the watch. An error is that of its Work, and the job's.
+void Group::queue(Pending& pending) noexcept {
+  NcclQueued& queued = pending.queued;
+  const std::shared_ptr<WorkState> work = pending.work;
+  const Stream side = side_.get();
+  // From then on the memory is its Work's alone.
+  const auto mark_tensors = [&] {
+    for (const Tensor& tensor : pending.launch.tensors) tensor.record_use(side);
+    pending.launch.tensors.clear();
+  };
   try {
-    if (job_.options.compare_calls) {
-      job_.fail_job_on_error(
-          [&] { compare_nccl_calls(*base_, queued.op, queued.what, {.timeout = launch.timeout}); });
-    }
-    queue_on_side(launch);
+    const NcclDevice::Scope scope(*job_.device);
+    job_.fail_job_on_error([&] {
+      if (const std::exception_ptr failure = job_.communicator->failure()) {
+        std::rethrow_exception(failure);
+      }
+      side.wait_event(pending.ready);
+      queued.begins.record(side);
+      if (job_.options.compare_calls) {
+        compare_nccl_calls(*base_, queued.op, queued.what, {.timeout = pending.launch.timeout});
+      }
+      queue_on_side(pending);
+      if (!pending.is_barrier) work->finished.record(side);
+      queued.ends.record(side);
+      mark_tensors();
+    });
+    queued.work = work;
+    watch_.add(std::move(queued));
+    work->set_queued();
   } catch (...) {
-    for (const Tensor& tensor : launch.tensors) tensor.record_use(side);
+    const std::exception_ptr error = std::current_exception();
+    try {
+      mark_tensors();
+    } catch (const std::exception&) {
+      // The device has failed; its memory is not used again.
+    }
     for (const uint64_t record : queued.records) {
       job_.communicator->recorder().ended(record, true);
     }
     watch_.wake();  // the watch aborts the communicator, in which other ranks may wait
-    throw;
+    work->finish(error);
   }
-  if (!is_barrier) work->finished.record(side);
-  queued.ends.record(side);
-  for (const Tensor& tensor : launch.tensors) tensor.record_use(side);
-  queued.work = work;
-  watch_.add(std::move(queued));
-  return Work(std::move(work));
 }
 
 /// Queues the work of an operation between its two events.
-void Group::queue_on_side(const Launch& launch) {
+void Group::queue_on_side(const Pending& pending) {
   const StreamGuard on_side(side_.get());
   const NoGradGuard no_grad;
-  job_.fail_job_on_error([&] {
-    const Operation& first = launch.operations.front();
-    if (first.reduction.leaves > 0) {
-      const NcclTree tree(first, launch.tensors.front(), launch.tensors.back(), rank(), size());
-      enqueue(tree.exchange(), launch.timeout);
-      tree.add_up();
-      enqueue(tree.gather(), launch.timeout);
-    } else {
-      const NcclWidened widened(launch.operations, launch.tensors, rank(), size());
-      enqueue(widened.operations(), launch.timeout);
-      widened.narrow();
-    }
-  });
+  const Launch& launch = pending.launch;
+  const Operation& first = launch.operations.front();
+  if (first.reduction.leaves > 0) {
+    const NcclTree tree(first, launch.tensors.front(), launch.tensors.back(), rank(), size());
+    enqueue(tree.exchange(), pending);
+    tree.add_up();
+    enqueue(tree.gather(), pending);
+  } else {
+    const NcclWidened widened(launch.operations, launch.tensors, rank(), size());
+    enqueue(widened.operations(), pending);
+    widened.narrow();
+  }
 }
 
 /// Passes a validated launch on to the transport group.
@@ -333,10 +390,14 @@ std::unique_ptr<ProcessGroup> Group::subgroup(std::vector<int> ranks, std::strin
   for (const int each : ranks) {
     identity.ranks.push_back(identity_.ranks[static_cast<size_t>(each)]);
   }
-  NcclCommunicator::Pointer nccl = job_.fail_job_on_error([&] {
-    return nccl_->split(is_member ? 0 : nccl::kNoColor, static_cast<int>(own - ranks.begin()),
-                        job_.options.config,
-                        job_.wait("subgroup", "group " + name, job_.options.start_timeout));
+  NcclCommunicator::Pointer nccl;
+  job_.launcher->run([&] {
+    const NcclDevice::Scope on_launcher(*job_.device);
+    nccl = job_.fail_job_on_error([&] {
+      return nccl_->split(is_member ? 0 : nccl::kNoColor, static_cast<int>(own - ranks.begin()),
+                          job_.options.config,
+                          job_.wait("subgroup", "group " + name, job_.options.start_timeout));
+    });
   });
   if (!is_member) return nullptr;
   auto group = std::make_unique<Group>(job_, std::move(identity), std::move(base), std::move(nccl));
@@ -351,8 +412,7 @@ NcclBuffer Group::register_buffer(const Tensor& tensor) {
   LS_CHECK(tensor.is_contiguous(), ShapeError,
            "[register_buffer] expected a dense, row-major tensor, got sizes {} with strides {}.",
            tensor.shape(), to_string(tensor.strides()));
-  const NcclDevice::Scope scope(*job_.device);
-  return {nccl_, tensor};
+  return {job_.launcher, nccl_, tensor};
 }
 
 std::unique_ptr<NcclGroup> Group::shrink(std::vector<int> excluded,
@@ -377,6 +437,7 @@ std::unique_ptr<NcclGroup> Group::shrink(std::vector<int> excluded,
   const NcclDevice::Scope scope(*job_.device);
   NcclJob job = job_;
   job.communicator = std::move(remaining);
+  job.launcher = std::make_shared<NcclLauncher>();
   return job.fail_job_on_error([&] {
     NcclCommunicator::Pointer nccl =
         nccl_->shrink(excluded, job.options.config,
@@ -386,6 +447,7 @@ std::unique_ptr<NcclGroup> Group::shrink(std::vector<int> excluded,
     ended_ = true;
     watch_.stop();
     nccl_->abort();
+    job_.launcher->drain();
     const auto ended = std::make_exception_ptr(DistError("[nccl] the group has been shrunk."));
     for (const NcclQueued& message : messages_.fail(ended)) message.work->finish(ended);
     std::vector<uint64_t> words{identity_.id};

@@ -40,8 +40,10 @@ struct NcclOptions {
 ///   one of them hangs on a rank (dist/nccl/nccl_comparison.h). If NCCL ends them all, with wrong
 ///   data, only NcclOptions::compare_calls detects them. Mismatched messages are always detected
 ///   (dist/nccl/nccl_messages.h).
-/// - A call may block until the other ranks have made theirs, because NCCL connects ranks at their
-///   first operations. So first uses of several groups must have the same order on all ranks.
+/// - A call returns before NCCL has queued the operation, which a thread of the group does: NCCL
+///   connects ranks at their first operations, and waits for those who are late. Work::wait blocks
+///   until it is queued, and throws its error. Operations of groups that are made from one another
+///   are queued in the order of their calls; it must be the same on all ranks.
 /// - Work::wait of a send or recv blocks until it is done on this rank.
 /// - int16 is reduced as int32, in temporary memory.
 ///
@@ -50,7 +52,8 @@ struct NcclOptions {
 /// for pending operations, and up to 30 s for the other ranks to destroy their groups.
 class NcclGroup : public ProcessGroup {
  public:
-  /// Registers a contiguous tensor of the group's device with NCCL. Intended for long-lived memory.
+  /// Registers a contiguous tensor of the group's device with NCCL, after the operations before.
+  /// Intended for long-lived memory.
   virtual NcclBuffer register_buffer(const Tensor& tensor) = 0;
 
   /// Returns a group of the remaining ranks, over `remaining`, their own communicator (in the same

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "dist/group/communicator.h"
 #include "dist/nccl/nccl_group.h"
+#include "dist/nccl/nccl_launcher.h"
 #include "dist/nccl/nccl_watch.h"
 
 namespace lockstep::dist {
@@ -18,6 +19,7 @@ struct NcclJob {
   std::shared_ptr<const NcclLibrary> library;
   std::shared_ptr<const NcclDevice> device;
   NcclOptions options;
+  std::shared_ptr<NcclLauncher> launcher = std::make_shared<NcclLauncher>();
 
   /// Returns a wait that a failure of the job ends.
   NcclWait wait(const char* op, std::string what, NcclWait::Clock::duration limit) const {

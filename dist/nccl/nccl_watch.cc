@@ -21,6 +21,10 @@ constexpr milliseconds kIdlePause{100};
 /// How long fail_job waits to be told which failure of the job was the first.
 constexpr milliseconds kFailureComes{1000};
 
+std::exception_ptr group_destroyed() {
+  return std::make_exception_ptr(DistError("[nccl] the group has been destroyed."));
+}
+
 }  // namespace
 
 std::exception_ptr fail_job(Communicator& communicator, const DistError& error) {
@@ -42,11 +46,17 @@ NcclWatch::NcclWatch(std::shared_ptr<Communicator> communicator, Hooks hooks)
 NcclWatch::~NcclWatch() { stop(); }
 
 void NcclWatch::add(NcclQueued queued) {
-  const MutexLock guard(lock_);
-  added_.push_back(std::move(queued));
-  idle_ = false;
-  woken_ = true;
-  changed_.notify_all();
+  {
+    const MutexLock guard(lock_);
+    if (!stopped_) {
+      added_.push_back(std::move(queued));
+      idle_ = false;
+      woken_ = true;
+      changed_.notify_all();
+      return;
+    }
+  }
+  queued.work->finish(group_destroyed());
 }
 
 void NcclWatch::wake() {
@@ -70,13 +80,14 @@ void NcclWatch::stop() noexcept {
   }
   if (thread_.left_behind()) return;
   thread_.join();
-  const auto ended = std::make_exception_ptr(DistError("[nccl] the group has been destroyed."));
+  const std::exception_ptr ended = group_destroyed();
   for (Entry& entry : entries_) end(entry, ended);
   entries_.clear();
   std::vector<NcclQueued> added;
   {
     const MutexLock guard(lock_);
     added.swap(added_);
+    stopped_ = true;
   }
   for (NcclQueued& queued : added) queued.work->finish(ended);
 }

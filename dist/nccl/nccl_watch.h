@@ -53,6 +53,7 @@ class NcclWatch {
   NcclWatch(const NcclWatch&) = delete;
   NcclWatch& operator=(const NcclWatch&) = delete;
 
+  /// The operation fails if `stop` was called.
   void add(NcclQueued queued);
   /// Wakes the thread to call Hooks::advance.
   void wake();
@@ -85,6 +86,7 @@ class NcclWatch {
   bool woken_ LS_GUARDED_BY(lock_) = false;
   bool idle_ LS_GUARDED_BY(lock_) = true;
   bool stopping_ LS_GUARDED_BY(lock_) = false;
+  bool stopped_ LS_GUARDED_BY(lock_) = false;
 
   ServiceThread thread_;
 };

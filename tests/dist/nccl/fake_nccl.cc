@@ -70,10 +70,20 @@ Result comm_init(nccl::Comm** comm, int size, UniqueId id, int rank, nccl::Confi
 }
 
 Result get_async_error(nccl::Comm* comm, Result* state) {
-  const std::lock_guard guard(g_state->mutex);
+  std::unique_lock lock(g_state->mutex);
   Member& member = *comm->member;
   const World* const world = member.world.get();
   *state = Result::kInProgress;
+  if (!member.launches.empty() && g_state->launches_held &&
+      !g_state->reports.contains(member.rank)) {
+    return Result::kSuccess;
+  }
+  if (!member.launches.empty()) {
+    const auto launches = std::exchange(member.launches, {});
+    lock.unlock();
+    for (const auto& launch : launches) launch();
+    lock.lock();
+  }
   const auto report = g_state->reports.find(member.rank);
   if (report != g_state->reports.end()) {
     *state = report->second;
@@ -314,6 +324,10 @@ void FakeNccl::set_polls(int polls) {
 void FakeNccl::hold_start(bool hold) {
   const std::lock_guard guard(state_->mutex);
   state_->start_held = hold;
+}
+void FakeNccl::hold_launches(bool hold) {
+  const std::lock_guard guard(state_->mutex);
+  state_->launches_held = hold;
 }
 void FakeNccl::hold_operations(bool hold) {
   const std::lock_guard guard(state_->mutex);

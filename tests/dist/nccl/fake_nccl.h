@@ -33,6 +33,9 @@ class FakeNccl {
   void set_polls(int polls);
   /// While true, no communicator becomes ready.
   void hold_start(bool hold);
+  /// While true, operations are not queued on their streams after ncclGroupEnd, as when another
+  /// rank has yet to connect: the communicator is in progress, and an abort drops them.
+  void hold_launches(bool hold);
   /// While true, queued operations do not begin; an abort still ends them.
   void hold_operations(bool hold);
   /// Makes the next call of the function return `result`.

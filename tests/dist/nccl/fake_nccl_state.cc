@@ -136,6 +136,7 @@ void FakeNccl::State::end(nccl::Comm* comm) {
   std::unique_lock lock(mutex);
   const std::shared_ptr<Member> member = comm->member;
   member->aborted = true;
+  member->launches.clear();
   changed.notify_all();
   changed.wait(lock, [&] { return member->running == 0; });
   --alive;
@@ -216,12 +217,19 @@ void FakeNccl::State::flush() {
       }
     }
     queued = std::move(others);
+    const auto launch = [this, member, stream, tasks = std::move(tasks)] {
+      static_cast<host::HostStream*>(stream)->name().add_callback(
+          [this, member, tasks] { run(member, tasks); });
+    };
     {
       const std::lock_guard guard(mutex);
       member->polls = polls;
+      if (launches_held) {
+        member->launches.push_back(launch);
+        continue;
+      }
     }
-    static_cast<host::HostStream*>(stream)->name().add_callback(
-        [this, member, tasks = std::move(tasks)]() mutable { run(member, std::move(tasks)); });
+    launch();
   }
 }
 

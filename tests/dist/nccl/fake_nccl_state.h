@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -79,7 +80,8 @@ struct Member {
   int polls = 0;
   int splits = 0;
   uint64_t next = 0;
-  std::map<int, double> factors;  ///< factors of premultiplied sums, by operator
+  std::vector<std::function<void()>> launches;  ///< held, to be queued on streams
+  std::map<int, double> factors;                ///< factors of premultiplied sums, by operator
 };
 
 }  // namespace fake
@@ -97,6 +99,7 @@ struct FakeNccl::State {
   int polls = 0;
   bool start_held = false;
   bool operations_held = false;
+  bool launches_held = false;
   std::map<std::string, nccl::Result> failures;
   std::map<int, nccl::Result> reports;
   std::vector<Call> calls;

@@ -123,21 +123,22 @@ TEST(NcclGroupDetails, ACoalescedCallIsNamedByItsFirstOperation) {
   }
 }
 
-TEST(NcclGroupDetails, AnOperationWaitsUntilNcclIsReady) {
+TEST(NcclGroupDetails, AnOperationThatNcclDoesNotLaunchIsNamed) {
   FakeNccl fake;
   std::atomic<int> came = 0;
   const auto errors = run_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
     group.set_timeout(300ms);
     if (++came == 2) fake.hold_start(true);
     while (came < 2) std::this_thread::yield();
-    const Work work = group.all_reduce(host_ones(4));
-    ADD_FAILURE() << "the call returned";
+    group.all_reduce(host_ones(4)).wait();
+    ADD_FAILURE() << "the wait returned";
   });
   fake.hold_start(false);
   for (const std::exception_ptr& error : errors) {
     ASSERT_TRUE(error);
     expect_error<TimeoutError>([&] { std::rethrow_exception(error); },
-                               "[all_reduce] group world: NCCL did not get ready");
+                               "[all_reduce] all_reduce #0 of 4 float32, sum in group world: NCCL "
+                               "did not get ready");
   }
 }
 
@@ -246,7 +247,7 @@ TEST(NcclGroupDetails, WhatNcclRefusesIsRecordedAsFailed) {
   const auto errors = run_nccl_ranks(fake, job, [&](NcclGroup& group) {
     fake.fail_next("ncclAllReduce", nccl::Result::kInvalidUsage);
     try {
-      group.all_reduce(host_ones(4));
+      group.all_reduce(host_ones(4)).wait();
     } catch (const BackendError&) {
       group.set_flight_folder(folder / "after");
       throw;

@@ -54,7 +54,7 @@ TEST(NcclMemory, MemoryOfAnOperationThatNcclRefusesIsMarkedToo) {
   (void)run_nccl_ranks(fake, {.size = 1}, [&](NcclGroup& group) {
     WatchedMemory memory(kHostDevice);
     fake.fail_next("ncclAllReduce", nccl::Result::kInvalidUsage);
-    EXPECT_THROW(group.all_reduce(memory.vector(10).fill_(1)), BackendError);
+    EXPECT_THROW(group.all_reduce(memory.vector(10).fill_(1)).wait(), BackendError);
     EXPECT_EQ(memory.uses().size(), 1u);
   });
 }

@@ -120,7 +120,7 @@ TEST(NcclMismatch, OfCallsThatBlockInNcclIsFound) {
     group.all_reduce(host_ones(4)).synchronize();
     if (++came == 2) fake.hold_start(true);
     while (came < 2 && !testing::Test::HasFailure()) std::this_thread::yield();
-    // With the communicator in progress, these calls do not return.
+    // With the communicator in progress, these calls are not launched.
     group.all_reduce(host_ones(10 + group.rank())).synchronize();
   });
   fake.hold_start(false);

@@ -1,0 +1,57 @@
+#include "dist/nccl/nccl_launcher.h"
+
+#include <exception>
+#include <future>
+#include <utility>
+
+namespace lockstep::dist {
+
+NcclLauncher::NcclLauncher() {
+  thread_.start("nccl launch", [this] { work(); });
+}
+
+NcclLauncher::~NcclLauncher() {
+  if (thread_.left_behind()) return;
+  {
+    const MutexLock guard(lock_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void NcclLauncher::add(std::function<void()> task) {
+  const MutexLock guard(lock_);
+  tasks_.push_back(std::move(task));
+  changed_.notify_all();
+}
+
+void NcclLauncher::run(const std::function<void()>& task) {
+  if (thread_.left_behind()) return;
+  std::promise<void> done;
+  add([&] {
+    try {
+      task();
+      done.set_value();
+    } catch (...) {
+      done.set_exception(std::current_exception());
+    }
+  });
+  done.get_future().get();
+}
+
+void NcclLauncher::work() {
+  UniqueLock lock(lock_);
+  for (;;) {
+    changed_.wait(lock, [&]() LS_REQUIRES(lock_) { return stopping_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    std::function<void()> task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task();
+    task = nullptr;  // what it holds is freed without the lock
+    lock.lock();
+  }
+}
+
+}  // namespace lockstep::dist
