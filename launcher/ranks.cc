@@ -48,7 +48,10 @@ std::string obstacle(const std::vector<std::string>& texts) {
   return "";
 }
 
-void use_nccl(Ranks& ranks, Device device, const dist::NcclOptions& options) {
+void use_nccl(Ranks& ranks, Device device, dist::NcclOptions options) {
+  options.on_no_buffers = [](const std::string& reason) {
+    write_log(stderr, fmt::format("parallel.nccl.user_buffers has no effect: {}\n", reason));
+  };
   std::shared_ptr<const dist::NcclLibrary> library;
   std::shared_ptr<const dist::NcclDevice> gpu;
   std::string text;

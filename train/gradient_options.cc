@@ -148,6 +148,7 @@ dist::NcclOptions nccl_options(const config::RunConfig& config) {
   set(options.config.traffic_class, from.traffic_class(), -1);
   options.config.net_name = from.net();
   options.compare_calls = from.compare_calls();
+  options.user_buffers = from.user_buffers();
   return options;
 }
 

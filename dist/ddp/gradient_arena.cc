@@ -1,5 +1,6 @@
 #include "dist/ddp/gradient_arena.h"
 
+#include <array>
 #include <utility>
 
 #include "core/ops/factory/factory.h"
@@ -7,8 +8,24 @@
 
 namespace lockstep::dist {
 
-GradientArena::GradientArena(int64_t rows, int64_t elements, DType dtype, Device device)
-    : flat_(zeros({rows, elements}, {dtype, device})) {}
+namespace {
+
+Tensor zeros_of(ProcessGroup* group, int64_t rows, int64_t elements, DType dtype, Device device) {
+  const size_t bytes = static_cast<size_t>(rows * elements) * size_of(dtype);
+  Ref<Storage> memory;
+  if (group != nullptr && bytes != 0) memory = group->registered_memory(bytes, device);
+  if (memory == nullptr) return zeros({rows, elements}, {dtype, device});
+  const std::array<int64_t, 2> sizes{rows, elements};
+  return Tensor(make_ref<TensorImpl>(std::move(memory), to_dims(sizes), contiguous_strides(sizes),
+                                     0, dtype))
+      .zero_();
+}
+
+}  // namespace
+
+GradientArena::GradientArena(int64_t rows, int64_t elements, DType dtype, Device device,
+                             ProcessGroup* group)
+    : flat_(zeros_of(group, rows, elements, dtype, device)) {}
 
 Tensor GradientArena::slot(int64_t row, int64_t offset, const Tensor& parameter) const {
   return window_like(flat_, row * elements() + offset, parameter);

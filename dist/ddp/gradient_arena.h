@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
+#include "dist/group/process_group.h"
 
 namespace lockstep::dist {
 
@@ -12,8 +13,10 @@ namespace lockstep::dist {
 /// partial sums of several leaves (dist/collectives/leaf_tree.h). Not thread-safe.
 class GradientArena {
  public:
-  /// Allocates the arena, filled with zeros.
-  GradientArena(int64_t rows, int64_t elements, DType dtype, Device device);
+  /// Allocates the arena, filled with zeros: from the group's registered memory if `group` is not
+  /// null and has some. Collective over the group then.
+  GradientArena(int64_t rows, int64_t elements, DType dtype, Device device,
+                ProcessGroup* group = nullptr);
 
   int64_t rows() const { return flat_.size(0); }
   int64_t elements() const { return flat_.size(1); }

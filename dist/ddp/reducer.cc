@@ -170,8 +170,10 @@ void Reducer::lay_out(BucketPlan plan) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i].tensor;
     if (static_cast<size_t>(planned_[i].arena) < arenas_.size()) continue;
+    // Sums by the tree have other sizes on ranks with other leaves.
+    ProcessGroup* const registers = options_.tree_leaves == 0 ? group_ : nullptr;
     arenas_.emplace_back(rows, plan_.arena_elements[arenas_.size()], parameter.dtype(),
-                         parameter.device());
+                         parameter.device(), registers);
   }
   for (int64_t row = 0; row < rows; ++row) {
     for (size_t i = 0; i < parameters_.size(); ++i) {

@@ -113,6 +113,16 @@ class ProcessGroup {
   /// Collective over this group, with the same arguments on all ranks.
   virtual std::unique_ptr<ProcessGroup> subgroup(std::vector<int> ranks, std::string name) = 0;
 
+  /// Memory on the group's device, registered with the library that communicates, whose operations
+  /// on it need no copies to memory of their own. Null where there is none to have. Not of the
+  /// caching allocator: for memory that stays. Collective, with the same number of bytes, above 0,
+  /// on all ranks. Frees nothing before the work on it is done; free it before the group.
+  virtual Ref<Storage> registered_memory(size_t bytes, Device device) {
+    (void)bytes;
+    (void)device;
+    return {};
+  }
+
   /// Sets the timeout of operations called from now on; at least 1 ms.
   void set_timeout(std::chrono::milliseconds timeout);
   std::chrono::milliseconds timeout() const noexcept { return timeout_; }

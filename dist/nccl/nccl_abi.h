@@ -8,7 +8,8 @@
 /// (tests/dist/nccl/nccl_abi_test.cc compares them if its header is found).
 namespace lockstep::dist::nccl {
 
-struct Comm;  ///< ncclComm
+struct Comm;    ///< ncclComm
+struct Window;  ///< ncclWindow_vidmem
 
 struct UniqueId {
   char bytes[128];
@@ -45,6 +46,7 @@ inline constexpr int kUnset = INT_MIN;
 inline constexpr int kNoColor = -1;
 inline constexpr int kShrinkDefault = 0;
 inline constexpr int kShrinkAbort = 1;
+inline constexpr int kWindowSymmetric = 1;  ///< NCCL_WIN_COLL_SYMMETRIC
 
 /// Version code as NCCL defines it from 2.9 on.
 constexpr int version_code(int major, int minor, int patch) {
@@ -94,8 +96,12 @@ struct Config {
   X(ncclRecv, Result, (void*, size_t count, DataType, int peer, Comm*, void* stream))
 
 // Newer functions; null if the library lacks them.
-#define LS_NCCL_NEWER_FUNCTIONS(X) \
-  X(ncclCommShrink, Result, (Comm*, int* excluded, int count, Comm**, Config*, int flags))
+#define LS_NCCL_NEWER_FUNCTIONS(X)                                                         \
+  X(ncclCommShrink, Result, (Comm*, int* excluded, int count, Comm**, Config*, int flags)) \
+  X(ncclMemAlloc, Result, (void** data, size_t bytes))                                     \
+  X(ncclMemFree, Result, (void* data))                                                     \
+  X(ncclCommWindowRegister, Result, (Comm*, void*, size_t bytes, Window**, int flags))     \
+  X(ncclCommWindowDeregister, Result, (Comm*, Window*))
 
 /// A library's functions, under NCCL's own names.
 struct Functions {

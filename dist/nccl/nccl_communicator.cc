@@ -162,6 +162,24 @@ void NcclCommunicator::deregister_buffer(void* handle) noexcept {
   }
 }
 
+void NcclCommunicator::register_window(void* data, size_t bytes, nccl::Window*& window,
+                                       const NcclWait& wait) {
+  {
+    const MutexLock guard(lock_);
+    check(
+        functions().ncclCommWindowRegister(checked(), data, bytes, &window, nccl::kWindowSymmetric),
+        "ncclCommWindowRegister");
+  }
+  wait_ready(wait);
+}
+
+void NcclCommunicator::deregister_window(nccl::Window* window) noexcept {
+  const MutexLock guard(lock_);
+  if (comm_ != nullptr && window != nullptr) {
+    (void)functions().ncclCommWindowDeregister(comm_, window);
+  }
+}
+
 void NcclCommunicator::finalize() noexcept {
   const MutexLock guard(lock_);
   // Errors are found by `finish`.

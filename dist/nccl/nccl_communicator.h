@@ -61,6 +61,12 @@ class NcclCommunicator {
   /// Does nothing once the communicator has ended.
   void deregister_buffer(void* handle) noexcept;
 
+  /// Registers memory of ncclMemAlloc as a window of symmetric memory. Collective, with the same
+  /// number of bytes on all ranks. NCCL sets `window` at some time before the end.
+  void register_window(void* data, size_t bytes, nccl::Window*& window, const NcclWait& wait);
+  /// Does nothing once the communicator has ended.
+  void deregister_window(nccl::Window* window) noexcept;
+
   /// Starts ncclCommFinalize; no operation may follow.
   void finalize() noexcept;
   /// Called after `finalize`: waits until the operations of all ranks have ended and destroys the

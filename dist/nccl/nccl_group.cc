@@ -17,11 +17,13 @@
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/ops/factory/factory.h"
+#include "dist/group/agreement.h"
 #include "dist/group/transport_group.h"
 #include "dist/group/work_state.h"
 #include "dist/nccl/nccl_calls.h"
 #include "dist/nccl/nccl_comparison.h"
 #include "dist/nccl/nccl_job.h"
+#include "dist/nccl/nccl_memory.h"
 #include "dist/nccl/nccl_messages.h"
 #include "dist/nccl/nccl_start.h"
 #include "dist/nccl/nccl_tree.h"
@@ -61,6 +63,7 @@ class Group final : public NcclGroup {
   void set_flight_folder(const std::string& folder) override {
     job_.communicator->set_flight_folder(folder);
   }
+  Ref<Storage> registered_memory(size_t bytes, Device device) override;
   NcclBuffer register_buffer(const Tensor& tensor) override;
   std::unique_ptr<NcclGroup> shrink(std::vector<int> excluded,
                                     std::shared_ptr<Communicator> remaining) override;
@@ -109,6 +112,7 @@ class Group final : public NcclGroup {
   /// Set by `end` or `shrink`, which must not wait for the lock: `subgroup` holds it and may wait
   /// for the ranks that are left out.
   std::atomic<bool> ended_ = false;
+  std::atomic<bool> no_buffers_ = false;  ///< whether memory was asked for in vain
 
   NcclComparison comparison_;  // used by the watch's thread
   NcclWatch watch_;
@@ -403,6 +407,30 @@ std::unique_ptr<ProcessGroup> Group::subgroup(std::vector<int> ranks, std::strin
   auto group = std::make_unique<Group>(job_, std::move(identity), std::move(base), std::move(nccl));
   group->set_timeout(timeout());
   return group;
+}
+
+Ref<Storage> Group::registered_memory(size_t bytes, Device device) {
+  if (!job_.options.user_buffers || device != job_.device->device() || no_buffers_) return {};
+  check_usable();
+  std::string why;
+  const auto agree = [&](const std::string& own) {
+    const std::vector<std::string> reasons =
+        all_gather_texts(*base_, own, {.timeout = job_.options.start_timeout});
+    for (size_t rank = 0; rank < reasons.size() && why.empty(); ++rank) {
+      if (!reasons[rank].empty()) why = fmt::format("rank {}: {}", rank, reasons[rank]);
+    }
+    return why;
+  };
+  Ref<Storage> memory = job_.fail_job_on_error([&] {
+    return registered_nccl_memory(
+        job_, nccl_, bytes,
+        job_.wait("register", "memory of group " + name(), job_.options.start_timeout), agree);
+  });
+  if (memory == nullptr && !no_buffers_.exchange(true) && rank() == 0 &&
+      job_.options.on_no_buffers) {
+    job_.options.on_no_buffers(why);
+  }
+  return memory;
 }
 
 NcclBuffer Group::register_buffer(const Tensor& tensor) {

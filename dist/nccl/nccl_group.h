@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "dist/group/communicator.h"
@@ -23,6 +25,10 @@ struct NcclOptions {
   /// differs is then a MismatchError on all ranks, and a missing rank is named. For debugging:
   /// ranks synchronise at every call.
   bool compare_calls = false;
+  /// Whether `registered_memory` gives memory.
+  bool user_buffers = false;
+  /// Called by rank 0, once, with the reason why `user_buffers` has no effect, as a sentence.
+  std::function<void(const std::string& reason)> on_no_buffers = {};
   /// Whether a failure keeps the communicator for `shrink`; else it is aborted at once.
   bool keep_for_shrink = false;
 };

@@ -28,6 +28,7 @@ void NcclLauncher::add(std::function<void()> task) {
 
 void NcclLauncher::run(const std::function<void()>& task) {
   if (thread_.left_behind()) return;
+  if (thread_.is_this_one()) return task();
   std::promise<void> done;
   add([&] {
     try {

@@ -25,8 +25,8 @@ class NcclLauncher {
 
   /// Runs `task`, which must not throw, after those added before.
   void add(std::function<void()> task);
-  /// Runs `task` after those added before, waits for it, and throws what it throws. Does nothing in
-  /// a forked child, where there is no such thread.
+  /// Runs `task` after those added before, waits for it, and throws what it throws; within a task
+  /// it runs at once. Does nothing in a forked child, where there is no such thread.
   void run(const std::function<void()>& task);
   /// Waits for the tasks added so far.
   void drain() {

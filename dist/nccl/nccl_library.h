@@ -21,6 +21,14 @@ struct NcclLibrary {
 
   /// ncclCommShrink came with 2.27.
   bool can_shrink() const noexcept { return functions.ncclCommShrink != nullptr; }
+  /// ncclMemAlloc came with 2.19, windows of symmetric memory with 2.27.
+  bool can_allocate() const noexcept {
+    return functions.ncclMemAlloc != nullptr && functions.ncclMemFree != nullptr;
+  }
+  bool has_windows() const noexcept {
+    return functions.ncclCommWindowRegister != nullptr &&
+           functions.ncclCommWindowDeregister != nullptr;
+  }
 };
 
 /// Loads the library for the life of the process. Throws BackendError, naming the file and its

@@ -24,19 +24,21 @@ TEST(NcclOptionsOfARun, AreNcclsWhereNothingIsSet) {
     EXPECT_FALSE(options.config.traffic_class);
     EXPECT_TRUE(options.config.net_name.empty());
     EXPECT_FALSE(options.compare_calls);
+    EXPECT_FALSE(options.user_buffers);
   }
 }
 
 TEST(NcclOptionsOfARun, AreThoseOfTheConfig) {
   const dist::NcclOptions options = options_of(
       "parallel { nccl { min_ctas: 2 max_ctas: 8 cluster_size: 0 net: \"IB\" traffic_class: 3 "
-      "compare_calls: true } }");
+      "compare_calls: true user_buffers: true } }");
   EXPECT_EQ(options.config.min_ctas, 2);
   EXPECT_EQ(options.config.max_ctas, 8);
   EXPECT_EQ(options.config.cga_cluster_size, 0);
   EXPECT_EQ(options.config.traffic_class, 3);
   EXPECT_EQ(options.config.net_name, "IB");
   EXPECT_TRUE(options.compare_calls);
+  EXPECT_TRUE(options.user_buffers);
 }
 
 TEST(NcclOptionsOfARun, FewestBlocksMayNotBeMoreThanMost) {

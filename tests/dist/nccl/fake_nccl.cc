@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -195,6 +196,47 @@ Result comm_deregister(nccl::Comm*, void*) {
   return Result::kSuccess;
 }
 
+Result mem_alloc(void** data, size_t bytes) {
+  const std::lock_guard guard(g_state->mutex);
+  if (const Result result = g_state->called("ncclMemAlloc"); result != Result::kSuccess) {
+    return result;
+  }
+  *data = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  std::memset(*data, 0xff, bytes);
+  g_state->memory[*data] = bytes;
+  return Result::kSuccess;
+}
+/// Freed while registered, memory is lost: NCCL would crash.
+Result mem_free(void* data) {
+  const std::lock_guard guard(g_state->mutex);
+  (void)g_state->called("ncclMemFree");
+  for (const auto& window : g_state->windows) EXPECT_NE(window->data, data) << "with its window";
+  EXPECT_EQ(g_state->memory.erase(data), 1u);
+  std::free(data);
+  return Result::kSuccess;
+}
+Result window_register(nccl::Comm* comm, void* data, size_t bytes, nccl::Window** window,
+                       int flags) {
+  const std::lock_guard guard(g_state->mutex);
+  if (const Result result = g_state->called("ncclCommWindowRegister"); result != Result::kSuccess) {
+    return result;
+  }
+  const auto found = g_state->memory.find(data);
+  if (flags != nccl::kWindowSymmetric || found == g_state->memory.end() || found->second < bytes) {
+    return Result::kInvalidArgument;
+  }
+  g_state->windows.push_back(std::make_unique<nccl::Window>(nccl::Window{comm, data}));
+  *window = g_state->windows.back().get();
+  return Result::kInProgress;
+}
+Result window_deregister(nccl::Comm*, nccl::Window* window) {
+  const std::lock_guard guard(g_state->mutex);
+  (void)g_state->called("ncclCommWindowDeregister");
+  const auto gone =
+      std::erase_if(g_state->windows, [&](const auto& each) { return each.get() == window; });
+  return gone == 1 ? Result::kSuccess : Result::kInvalidArgument;
+}
+
 template <class T>
 double scalar_as(const void* scalar) {
   T value;
@@ -280,6 +322,10 @@ const std::map<std::string, void*>& functions() {
       {"ncclCommShrink", address(comm_shrink)},
       {"ncclCommRegister", address(comm_register)},
       {"ncclCommDeregister", address(comm_deregister)},
+      {"ncclMemAlloc", address(mem_alloc)},
+      {"ncclMemFree", address(mem_free)},
+      {"ncclCommWindowRegister", address(window_register)},
+      {"ncclCommWindowDeregister", address(window_deregister)},
       {"ncclRedOpCreatePreMulSum", address(create_op)},
       {"ncclRedOpDestroy", address(destroy_op)},
       {"ncclGroupStart", address(group_start)},
@@ -304,6 +350,7 @@ FakeNccl::FakeNccl() : state_(std::make_unique<State>()) {
 
 FakeNccl::~FakeNccl() {
   EXPECT_EQ(alive(), 0) << "communicators were left behind";
+  EXPECT_EQ(blocks(), 0) << "memory was left behind";
   g_state = nullptr;
 }
 
@@ -358,6 +405,14 @@ int FakeNccl::alive() const {
 int FakeNccl::buffers() const {
   const std::lock_guard guard(state_->mutex);
   return state_->buffers;
+}
+int FakeNccl::windows() const {
+  const std::lock_guard guard(state_->mutex);
+  return static_cast<int>(state_->windows.size());
+}
+int FakeNccl::blocks() const {
+  const std::lock_guard guard(state_->mutex);
+  return static_cast<int>(state_->memory.size());
 }
 nccl::Config FakeNccl::last_config() const {
   const std::lock_guard guard(state_->mutex);

@@ -59,6 +59,8 @@ class FakeNccl {
   /// Number of communicators that have been neither destroyed nor aborted.
   int alive() const;
   int buffers() const;  ///< number of registered buffers
+  int windows() const;  ///< number of registered windows
+  int blocks() const;   ///< number of blocks of ncclMemAlloc that were not freed
   /// Config of the last ncclCommInitRankConfig.
   nccl::Config last_config() const;
   std::string last_net_name() const;

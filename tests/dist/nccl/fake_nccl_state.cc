@@ -140,6 +140,7 @@ void FakeNccl::State::end(nccl::Comm* comm) {
   changed.notify_all();
   changed.wait(lock, [&] { return member->running == 0; });
   --alive;
+  std::erase_if(windows, [&](const auto& window) { return window->comm == comm; });
   delete comm;
 }
 

@@ -89,6 +89,10 @@ struct Member {
 struct nccl::Comm {
   std::shared_ptr<fake::Member> member;
 };
+struct nccl::Window {
+  Comm* comm = nullptr;
+  void* data = nullptr;
+};
 
 /// State and operations of a fake NCCL. `mutex` guards the members; the functions lock it unless
 /// stated otherwise.
@@ -106,6 +110,8 @@ struct FakeNccl::State {
   std::map<std::string, int> counts;
   int alive = 0;
   int buffers = 0;
+  std::map<void*, size_t> memory;  ///< of ncclMemAlloc
+  std::vector<std::unique_ptr<nccl::Window>> windows;
   uint64_t groups = 0;
   uint64_t ids = 0;
   int next_op = 5;
