@@ -121,12 +121,13 @@ bool Memory::create(std::span<Granule> granules) noexcept {
 bool Memory::create(Granule& granule) noexcept {
   CUmemGenericAllocationHandle handle = 0;
   const size_t last = kinds_.size() - 1;
-  size_t kind = kind_.load();
+  const size_t first = kind_.load();
+  size_t kind = first;
   for (; kind < last; ++kind) {
     // An attribute of the device promises what a container or another program may still prevent.
-    const CUresult result = call(driver_.cuMemCreate, &handle, granularity_, &kinds_[kind], 0);
+    const auto result = call(driver_.cuMemCreate, &handle, granularity_, &kinds_[kind], 0);
     if (result == CUDA_SUCCESS) break;
-    if (!is_refusal(result)) {
+    if (!result || !is_refusal(*result)) {
       note(result, "cuMemCreate");
       return false;
     }
@@ -134,7 +135,7 @@ bool Memory::create(Granule& granule) noexcept {
   if (kind == last && !LS_CUDA_TRY(cuMemCreate, &handle, granularity_, &kinds_[last], 0)) {
     return false;
   }
-  kind_.store(kind);
+  if (kind != first) kind_.store(kind);
   granule = handle;
   return true;
 }
@@ -212,29 +213,30 @@ void Memory::release_pinned(void* address, size_t) noexcept {
 }
 
 template <class... Parameters, class... Arguments>
-CUresult Memory::call(CUresult (*function)(Parameters...), Arguments... arguments) noexcept {
-  if (context_.lost_in_fork()) return kNotCalled;
+std::optional<CUresult> Memory::call(CUresult (*function)(Parameters...),
+                                     Arguments... arguments) noexcept {
+  if (context_.lost_in_fork()) return std::nullopt;
   try {
     const ContextGuard guard(context_);
     return function(arguments...);
   } catch (const std::exception& failure) {
     keep(failure.what());
-    return kNotCalled;
+    return std::nullopt;
   }
 }
 
 template <class... Parameters, class... Arguments>
 bool Memory::attempt(const char* name, CUresult (*function)(Parameters...),
                      Arguments... arguments) noexcept {
-  const CUresult result = call(function, arguments...);
+  const std::optional<CUresult> result = call(function, arguments...);
   note(result, name);
   return result == CUDA_SUCCESS;
 }
 
-void Memory::note(CUresult result, const char* name) noexcept {
-  if (result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY || result == kNotCalled) return;
+void Memory::note(std::optional<CUresult> result, const char* name) noexcept {
+  if (!result || *result == CUDA_SUCCESS || *result == CUDA_ERROR_OUT_OF_MEMORY) return;
   try {
-    keep(failure(driver_, result, name));
+    keep(failure(driver_, *result, name));
   } catch (const std::bad_alloc&) {
     // The return value alone must do then.
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,16 +63,15 @@ class Memory final : public DeviceMemory {
   template <class... Parameters, class... Arguments>
   bool attempt(const char* name, CUresult (*function)(Parameters...),
                Arguments... arguments) noexcept;
-  /// Calls a function with the device's context current; kNotCalled if that cannot be.
+  /// Calls a function with the device's context current; nullopt if that cannot be.
   template <class... Parameters, class... Arguments>
-  CUresult call(CUresult (*function)(Parameters...), Arguments... arguments) noexcept;
+  std::optional<CUresult> call(CUresult (*function)(Parameters...),
+                               Arguments... arguments) noexcept;
   /// Keeps the message of a failure other than want of memory.
-  void note(CUresult result, const char* name) noexcept;
+  void note(std::optional<CUresult> result, const char* name) noexcept;
   void keep(std::string_view failure) noexcept;
   /// Makes a range that is mapped throughout accessible to all users.
   bool give_access(CUdeviceptr begin, size_t bytes) noexcept;
-
-  static constexpr CUresult kNotCalled = CUDA_ERROR_DEINITIALIZED;
 
   Context& context_;
   const Driver& driver_;

@@ -212,8 +212,7 @@ Chunk* CachingAllocator::State::grow_range(const Request& request, HeapLock& loc
   }
   if (!mapped) {
     heap.settle(held);
-    if (created && moved > 0 && !twice)
-      note_reserved(heap, -static_cast<int64_t>(moved * granularity));
+    if (created && !twice) note_reserved(heap, -static_cast<int64_t>(moved * granularity));
     return nullptr;
   }
   size_t used = 0;
@@ -305,9 +304,9 @@ size_t CachingAllocator::State::release_segments(
 // Not analysed: `lock` is the lock of the heap, which the analysis does not know.
 size_t CachingAllocator::State::release_cached(Heap& heap, HeapLock& lock,
                                                size_t bytes) LS_NO_THREAD_SAFETY_ANALYSIS {
-  unmap_leaving(heap, lock, 0);  // a granule goes back once it is mapped nowhere
   size_t released = release_segments(heap, lock, heap.hold_free_segments(bytes));
   if (heap.range() == nullptr || released >= bytes) return released;
+  unmap_leaving(heap, lock, 0);  // a granule goes back once it is mapped nowhere
   Segment& range = *heap.range();
   const size_t granularity = range.granularity;
   const size_t wanted = std::min(bytes - released, range.size);
