@@ -75,11 +75,11 @@ Result get_async_error(nccl::Comm* comm, Result* state) {
   Member& member = *comm->member;
   const World* const world = member.world.get();
   *state = Result::kInProgress;
-  if (!member.launches.empty() && g_state->launches_held &&
-      !g_state->reports.contains(member.rank)) {
+  const bool holds = !member.launches.empty();
+  if (holds && g_state->launches_held && !g_state->reports.contains(member.rank)) {
     return Result::kSuccess;
   }
-  if (!member.launches.empty()) {
+  if (holds && !g_state->launches_held) {
     const auto launches = std::exchange(member.launches, {});
     lock.unlock();
     for (const auto& launch : launches) launch();
