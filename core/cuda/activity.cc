@@ -24,11 +24,12 @@ namespace {
 // Fields that are read lie at the same places in the records of CUDA 12 and 13.
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
+using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
 using FillRecord = CUpti_ActivityMemset3;
 
 constexpr std::array kKinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-                               CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_DRIVER,
-                               CUPTI_ACTIVITY_KIND_RUNTIME};
+                               CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
+                               CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_RUNTIME};
 
 /// The buffers of a recording. CUPTI takes and returns them from a thread of its own.
 class ActivityBuffers {
@@ -165,6 +166,11 @@ class ActivityReader {
       }
       case CUPTI_ACTIVITY_KIND_MEMCPY: {
         const auto& copy = reinterpret_cast<const CopyRecord&>(record);
+        add_work(copy, copy_name(copy.copyKind)).bytes = static_cast<int64_t>(copy.bytes);
+        return;
+      }
+      case CUPTI_ACTIVITY_KIND_MEMCPY2: {
+        const auto& copy = reinterpret_cast<const PeerCopyRecord&>(record);
         add_work(copy, copy_name(copy.copyKind)).bytes = static_cast<int64_t>(copy.bytes);
         return;
       }

@@ -123,7 +123,7 @@ LoadedCupti scripted_cupti() {
 TEST(Activities, AreWorkOfDevicesAndTheCallsThatQueuedIt) {
   const CuptiScope scope(scripted_cupti());
   ASSERT_EQ(start_activities(), "");
-  EXPECT_THAT(scripted.enabled, SizeIs(5));
+  EXPECT_THAT(scripted.enabled, SizeIs(6));
   add_call(7, CUPTI_ACTIVITY_KIND_DRIVER, 1, 100, 110);
   add_call(8, CUPTI_ACTIVITY_KIND_DRIVER, 1, 111, 112);  // asks for something
   auto kernel =
@@ -139,9 +139,14 @@ TEST(Activities, AreWorkOfDevicesAndTheCallsThatQueuedIt) {
   auto fill = record_of<CUpti_ActivityMemset4>(CUPTI_ACTIVITY_KIND_MEMSET, 10, 191, 192);
   fill.bytes = 64;
   add(fill);
+  auto between = record_of<CUpti_ActivityMemcpyPtoP4>(CUPTI_ACTIVITY_KIND_MEMCPY2, 11, 193, 199);
+  between.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+  between.bytes = 512;
+  between.deviceId = 1;
+  add(between);
   const DeviceActivities found = stop_activities();
   EXPECT_TRUE(scripted.enabled.empty());
-  ASSERT_THAT(found.work, SizeIs(3));
+  ASSERT_THAT(found.work, SizeIs(4));
   EXPECT_EQ(found.work[0].name, "lockstep::kernel(int)");
   EXPECT_EQ(found.work[0].device, 1);
   EXPECT_EQ(found.work[0].stream, 13);
@@ -152,6 +157,9 @@ TEST(Activities, AreWorkOfDevicesAndTheCallsThatQueuedIt) {
   EXPECT_EQ(found.work[1].bytes, 4096);
   EXPECT_EQ(found.work[2].name, "fill");
   EXPECT_EQ(found.work[2].bytes, 64);
+  EXPECT_EQ(found.work[3].name, "copy between devices");
+  EXPECT_EQ(found.work[3].bytes, 512);
+  EXPECT_EQ(found.work[3].device, 1);
   ASSERT_THAT(found.calls, SizeIs(1));
   EXPECT_EQ(found.calls[0].name, "cuLaunch");
   EXPECT_EQ(found.calls[0].thread, 77u);
