@@ -1,9 +1,13 @@
 #include "dist/nccl/nccl_memory.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include "core/base/check.h"
+#include "core/base/mutex.h"
+#include "core/tensor/stream.h"
 
 namespace lockstep::dist {
 
@@ -27,7 +31,8 @@ class NcclMemory final : public Allocator {
       : library_(job.library),
         device_(job.device),
         launcher_(job.launcher),
-        nccl_(std::move(nccl)) {}
+        nccl_(std::move(nccl)),
+        users_{current_stream(device_->device())} {}
   ~NcclMemory() override { release(); }
 
   /// Throws BackendError.
@@ -61,8 +66,14 @@ class NcclMemory final : public Allocator {
   Block allocate(size_t, const Stream&) override {
     throw InternalError("[internal] NCCL's memory is allocated once. Please report this.");
   }
-  void free(const Block&) noexcept override { delete this; }
-  void record_stream(const Block&, const Stream&) override {}  // `release` waits for all streams
+  void free(const Block&) noexcept override {
+    wait_for_users();
+    delete this;
+  }
+  void record_stream(const Block&, const Stream& stream) override {
+    const MutexLock guard(lock_);
+    if (std::ranges::find(users_, stream) == users_.end()) users_.push_back(stream);
+  }
   MemoryStats stats() const override {
     const auto bytes = static_cast<int64_t>(bytes_);
     return {.allocated = bytes, .peak_allocated = bytes, .reserved = bytes};
@@ -70,13 +81,20 @@ class NcclMemory final : public Allocator {
   void reset_peak() override {}
 
  private:
+  void wait_for_users() noexcept {
+    const MutexLock guard(lock_);
+    for (const Stream& stream : users_) {
+      try {
+        stream.synchronize();
+      } catch (const std::exception&) {
+        // The stream was destroyed, and its work is done; or the device has failed, and does
+        // nothing more with the memory.
+      }
+    }
+  }
+
   void release() noexcept {
     if (data_ == nullptr) return;
-    try {
-      synchronize(device_->device());
-    } catch (const std::exception&) {
-      // The device has failed, and does nothing more with the memory.
-    }
     try {
       launcher_->run([&] {
         const NcclDevice::Scope scope(*device_);
@@ -93,6 +111,8 @@ class NcclMemory final : public Allocator {
   const std::shared_ptr<const NcclDevice> device_;
   const std::shared_ptr<NcclLauncher> launcher_;
   const std::shared_ptr<NcclCommunicator> nccl_;
+  Mutex lock_;
+  std::vector<Stream> users_ LS_GUARDED_BY(lock_);
   void* data_ = nullptr;
   size_t bytes_ = 0;
   void* buffer_ = nullptr;

@@ -18,8 +18,8 @@ namespace lockstep::dist {
 /// NCCL maps such memory into other processes by its first physical allocation, so that memory of
 /// the caching allocator, which consists of many, must not be registered.
 ///
-/// Freeing waits for the device, and ends the registration first. Once the communicator has ended
-/// there is none to end.
+/// Freeing waits for the current stream of this call and for those that were recorded as users, and
+/// ends the registration first. Once the communicator has ended there is none to end.
 ///
 /// Collective: `agree` exchanges the ranks' reasons why memory is not there, "" for none, and
 /// returns the first, in the same way on all ranks. The result is null if there is one. Throws the
