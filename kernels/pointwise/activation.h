@@ -30,9 +30,13 @@ struct Sigmoid {
 };
 struct Relu {
   static constexpr FunctorName kName = "Relu";
+  /// 0, which the compiler does not know: it makes one maximum of the comparison, where it makes a
+  /// comparison and a masked move of one with the constant.
+  float zero = 0;
   template <class T>
   LS_HOST_DEVICE T operator()(T x) const {
-    return x < T(0) ? T(0) : x;  // NaN compares false and is kept
+    const T bound = static_cast<T>(zero);
+    return x < bound ? bound : x;  // NaN and -0.0 are not less, and are kept
   }
 };
 /// x Phi(x), where Phi is the normal distribution function.
