@@ -15,7 +15,7 @@ constexpr int64_t kLongestRow = 64 * 1024;
 
 /// The number of elements that the node computes one by one, or 0.
 int64_t pointwise_count(const Graph& graph, const Node& node) {
-  if (!loop_of(graph, node)) return 0;
+  if (node.runs_once || !loop_of(graph, node)) return 0;
   return count_elements(type_of(graph, node.results[0]).sizes);
 }
 

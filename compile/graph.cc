@@ -11,6 +11,29 @@ namespace lockstep::compiler {
 
 namespace {
 
+/// Throws unless nodes that run once can: `where` says which one is not.
+void check_constants(const Graph& graph) {
+  std::vector<bool> is_constant(graph.values.size(), false);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (!node.runs_once) continue;
+    bool depends =
+        node.draws_random_numbers() || node.op->schema().is_mutable() || node.group != -1;
+    each_read(node,
+              [&](ValueId id) { depends = depends || !is_constant[static_cast<size_t>(id)]; });
+    LS_CHECK(!depends, Error, "[compile] node {} ({}) cannot run once: its results may differ.", i,
+             node.op->name());
+    for (const ValueId id : node.results) {
+      if (id != kAbsent) is_constant[static_cast<size_t>(id)] = true;
+    }
+  }
+  for (const ValueId id : graph.outputs) {
+    LS_CHECK(id == kAbsent || !is_constant[static_cast<size_t>(id)], Error,
+             "[compile] output %{} is made by a node that runs once: the caller may change it.",
+             id);
+  }
+}
+
 /// A tensor argument is one value or none, a list has any number of them, all else has a constant.
 bool fits_schema(const Argument& argument, const NodeArgument& given) {
   switch (given.kind) {
@@ -81,6 +104,7 @@ void check(const Graph& graph) {
     need(write.input, "a write");
     need(write.value, "a write");
   }
+  check_constants(graph);
 }
 
 }  // namespace lockstep::compiler

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/dispatch/operator.h"
@@ -38,6 +39,11 @@ struct NodeArgument {
   std::vector<ValueId> values = {};  ///< one for kTensor
 };
 
+inline NodeArgument constant_argument(Value value) {
+  return {NodeArgument::Kind::kConstant, std::move(value), {}};
+}
+inline NodeArgument tensor_argument(ValueId id) { return {NodeArgument::Kind::kTensor, {}, {id}}; }
+
 /// A call of an operator. It changes no value: an argument that the operator writes is copied
 /// first, and what the copy holds afterwards is another result.
 struct Node {
@@ -48,6 +54,9 @@ struct Node {
   std::vector<ValueId> results;
   /// Nodes in a row with the same number run block by block (compile/fusion.h); -1 for none.
   int32_t group = -1;
+  /// Nothing that changes decides what it computes: an Interpreter calls it once, when it is made
+  /// (fold_constants). Nor do results reach a caller.
+  bool runs_once = false;
 
   /// Whether a second call would give something else: it draws random numbers.
   bool draws_random_numbers() const { return op->draws_random_numbers(); }
@@ -95,7 +104,8 @@ void each_read(Node& node, Visit&& visit) {
 }
 
 /// Throws Error, naming the node, unless every value is defined once and before it is read,
-/// arguments fit the operator's schema, and inputs, outputs and writes name values.
+/// arguments fit the operator's schema, inputs, outputs and writes name values, and nodes that run
+/// once depend on others of these alone.
 void check(const Graph& graph);
 
 /// An argument as it stands in the text of a graph: "%2", "[%0, %1]", "1.5", "None".
@@ -109,7 +119,7 @@ std::string to_string(const NodeArgument& argument);
 ///       return %3
 ///     }
 ///
-/// The nodes of a group stand in "fused { }".
+/// The nodes of a group stand in "fused { }", and "once" stands before one that runs once.
 std::string to_string(const Graph& graph);
 /// Reads the text of a graph. Throws Error with the line, and what was expected there.
 Graph parse_graph(std::string_view text);

@@ -100,7 +100,8 @@ Json json_of(const Node& node) {
           {"arguments", std::move(arguments)},
           {"reads", std::move(reads)},
           {"results", ids(node.results)},
-          {"group", node.group == -1 ? Json() : Json(node.group)}};
+          {"group", node.group == -1 ? Json() : Json(node.group)},
+          {"once", node.runs_once}};
 }
 
 }  // namespace

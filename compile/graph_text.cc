@@ -202,8 +202,9 @@ std::string to_string(const Graph& graph) {
     for (const NodeArgument& argument : node.arguments) {
       arguments.push_back(to_string(argument));
     }
-    text += fmt::format("{}{} = {}({})\n", group == -1 ? "  " : "    ", joined(node.results, typed),
-                        node.op->name(), fmt::join(arguments, ", "));
+    text +=
+        fmt::format("{}{}{} = {}({})\n", group == -1 ? "  " : "    ", node.runs_once ? "once " : "",
+                    joined(node.results, typed), node.op->name(), fmt::join(arguments, ", "));
   }
   change_group(-1);
   for (const Graph::Write& write : graph.writes) {
@@ -236,6 +237,7 @@ Graph parse_graph(std::string_view text) {
     }
     Node node;
     node.group = group;
+    node.runs_once = reader.accept("once");
     do {
       if (reader.accept("=")) break;  // an operator without results
       node.results.push_back(read_value(reader, graph));

@@ -87,6 +87,28 @@ Interpreter::Interpreter(Graph graph, const std::vector<ValueId>& places)
   for (size_t id = 0; id < last.size(); ++id) {
     if (last[id] != kNever) released_[last[id]].push_back(static_cast<ValueId>(id));
   }
+  make_constants();
+}
+
+void Interpreter::make_constants() {
+  const NoGradGuard no_grad;
+  const AutocastStateGuard no_autocast({});
+  std::vector<bool> is_needed(graph_.values.size());
+  for (const Node& node : graph_.nodes) {
+    if (node.runs_once) continue;
+    each_read(node, [&](ValueId id) { is_needed[static_cast<size_t>(id)] = true; });
+  }
+  for (const Graph::Write& write : graph_.writes)
+    is_needed[static_cast<size_t>(write.value)] = true;
+  std::vector<Tensor> values(graph_.values.size());
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    if (!graph_.nodes[i].runs_once) continue;
+    run_node(i, values);
+    for (const ValueId id : graph_.nodes[i].results) {
+      if (id == kAbsent || !is_needed[static_cast<size_t>(id)]) continue;
+      constants_.emplace_back(id, value_at(values, id));
+    }
+  }
 }
 
 Interpreter::Interpreter(Graph graph, const std::vector<ValueId>& places,
@@ -241,12 +263,13 @@ std::vector<Tensor> Interpreter::run(std::vector<Tensor> inputs, const Wishes& w
   for (size_t i = 0; i < wishes.results.size(); ++i) {
     value_at(values, graph_.outputs[i]) = wishes.results[i];
   }
+  for (const auto& [id, constant] : constants_) value_at(values, id) = constant;
   for (size_t i = 0; i < graph_.nodes.size();) {
     size_t end = i + 1;
     if (group_ends_[i] != 0) {
       run_group(i, values);
       end = group_ends_[i];
-    } else {
+    } else if (!graph_.nodes[i].runs_once) {
       run_node(i, values);
     }
     const size_t first = i;

@@ -60,6 +60,8 @@ class Interpreter {
   /// of `values`, where nothing else can read its elements.
   Tensor take_written(size_t at, ValueId id, std::vector<Tensor>& values) const;
 
+  /// Calls the nodes that run once.
+  void make_constants();
   /// Adds how the groups of the graph run.
   void prepare_groups(const std::vector<size_t>& last_reads);
 
@@ -69,9 +71,10 @@ class Interpreter {
   std::vector<bool> writes_;                    ///< by node: whether it writes an argument
   std::vector<std::vector<ValueId>> released_;  ///< by node: what nothing behind it reads
   std::vector<std::vector<size_t>> sent_;       ///< by node: outputs that can be sent behind it
-  std::map<size_t, LoopGroup> loops_;           ///< by first node
-  std::map<size_t, RowGroup> rows_;             ///< by first node
-  std::vector<size_t> group_ends_;              ///< by first node: one behind its last
+  std::vector<std::pair<ValueId, Tensor>> constants_;  ///< of nodes that run once
+  std::map<size_t, LoopGroup> loops_;                  ///< by first node
+  std::map<size_t, RowGroup> rows_;                    ///< by first node
+  std::vector<size_t> group_ends_;                     ///< by first node: one behind its last
 };
 
 }  // namespace lockstep::compiler

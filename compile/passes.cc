@@ -13,26 +13,9 @@ namespace lockstep::compiler {
 
 namespace {
 
-/// Which values reach an output or a write, or share memory with one, as far as views of the graph
-/// make them.
-std::vector<bool> reach_the_caller(const Graph& graph) {
-  std::vector<bool> reaches(graph.values.size(), false);
-  for (const ValueId id : graph.outputs) {
-    if (id != kAbsent) reaches[static_cast<size_t>(id)] = true;
-  }
-  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    if (node->op->kind() != OpKind::kView) continue;
-    const bool shared = std::ranges::any_of(node->results, [&](ValueId id) {
-      return id != kAbsent && reaches[static_cast<size_t>(id)];
-    });
-    if (shared) each_read(*node, [&](ValueId id) { reaches[static_cast<size_t>(id)] = true; });
-  }
-  return reaches;
-}
-
 /// What two nodes must have in common to compute the same.
 std::string identity(const Node& node) {
-  std::string text = node.op->name();
+  std::string text = (node.runs_once ? "once " : "") + node.op->name();
   for (const NodeArgument& argument : node.arguments) {
     text += argument.kind == NodeArgument::Kind::kTensors ? "|[" : "|";
     if (argument.kind == NodeArgument::Kind::kConstant) {
@@ -53,7 +36,56 @@ std::string identity(const Node& node) {
   return text;
 }
 
+/// What passes change of a graph, in numbers.
+struct Census {
+  size_t nodes = 0;
+  size_t once = 0;  ///< that run once
+  size_t groups = 0;
+  size_t grouped = 0;  ///< nodes in groups
+  friend bool operator==(const Census&, const Census&) = default;
+
+  static Census of(const Graph& graph) {
+    Census census{.nodes = graph.nodes.size()};
+    int32_t group = -1;
+    for (const Node& node : graph.nodes) {
+      census.once += node.runs_once ? 1 : 0;
+      census.grouped += node.group != -1 ? 1 : 0;
+      census.groups += node.group != -1 && node.group != group ? 1 : 0;
+      group = node.group;
+    }
+    return census;
+  }
+};
+
+/// What changed, in words: "12 -> 10 nodes, 3 run once".
+std::string changes(const Census& before, const Census& after) {
+  std::string text;
+  const auto add = [&](std::string part) { text += (text.empty() ? "" : ", ") + std::move(part); };
+  if (before.nodes != after.nodes) add(fmt::format("{} -> {} nodes", before.nodes, after.nodes));
+  if (before.once != after.once) add(fmt::format("{} run once", after.once));
+  if (before.grouped != after.grouped || before.groups != after.groups) {
+    add(fmt::format("{} {} of {} nodes", after.groups, after.groups == 1 ? "group" : "groups",
+                    after.grouped));
+  }
+  return text;
+}
+
 }  // namespace
+
+std::vector<bool> reach_the_caller(const Graph& graph) {
+  std::vector<bool> reaches(graph.values.size(), false);
+  for (const ValueId id : graph.outputs) {
+    if (id != kAbsent) reaches[static_cast<size_t>(id)] = true;
+  }
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    if (node->op->kind() != OpKind::kView) continue;
+    const bool shared = std::ranges::any_of(node->results, [&](ValueId id) {
+      return id != kAbsent && reaches[static_cast<size_t>(id)];
+    });
+    if (shared) each_read(*node, [&](ValueId id) { reaches[static_cast<size_t>(id)] = true; });
+  }
+  return reaches;
+}
 
 Graph remove_dead_code(Graph graph) {
   std::vector<bool> used(graph.values.size(), false);
@@ -109,16 +141,18 @@ Graph merge_common_subexpressions(Graph graph) {
 }
 
 std::vector<Pass> default_passes() {
-  return {{"read_unexpanded", read_unexpanded},
+  return {{"remove_casts", remove_casts},
+          {"read_unexpanded", read_unexpanded},
           {"remove_dead_code", remove_dead_code},
           {"merge_common_subexpressions", merge_common_subexpressions},
+          {"fold_constants", fold_constants},
           {"fuse_rows", fuse_rows},
           {"fuse_pointwise", [](Graph graph) { return fuse_pointwise(std::move(graph)); }}};
 }
 
 Graph run_passes(Graph graph, const std::vector<Pass>& passes, std::vector<std::string>* log) {
   for (const Pass& pass : passes) {
-    const size_t before = graph.nodes.size();
+    const Census before = Census::of(graph);
     graph = pass.run(std::move(graph));
     try {
       check(graph);
@@ -126,9 +160,8 @@ Graph run_passes(Graph graph, const std::vector<Pass>& passes, std::vector<std::
       throw Error(fmt::format("[compile] the graph behind pass {} is not sound: {}", pass.name,
                               error.what()));
     }
-    if (log != nullptr && graph.nodes.size() != before) {
-      log->push_back(fmt::format("{}: {} -> {} nodes", pass.name, before, graph.nodes.size()));
-    }
+    const std::string what = changes(before, Census::of(graph));
+    if (log != nullptr && !what.empty()) log->push_back(pass.name + ": " + what);
   }
   return graph;
 }

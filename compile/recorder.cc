@@ -23,9 +23,6 @@ bool is_transpose(const Tensor& a, const Tensor& b) {
          a.size(1) == b.size(0) && a.stride(0) == b.stride(1) && a.stride(1) == b.stride(0);
 }
 
-NodeArgument constant(Value value) { return {NodeArgument::Kind::kConstant, std::move(value), {}}; }
-NodeArgument tensor_argument(ValueId id) { return {NodeArgument::Kind::kTensor, {}, {id}}; }
-
 /// What a call does that a graph cannot hold, or empty.
 std::string unrecordable(const Operator& op, std::span<const Value> arguments) {
   if (op.kind() == OpKind::kHostValue) return "it reads values on the host";
@@ -142,10 +139,11 @@ ValueId Recorder::add_view_of_base(const Tensor& tensor, const Memory& memory) {
   }
   // After a change the base is a tensor of its own, whose elements begin its memory.
   const int64_t offset = tensor.storage_offset() - memory.base.storage_offset();
-  return add_node(dispatcher().find("as_strided"),
-                  {tensor_argument(memory.value), constant(Value(tensor.sizes()).own()),
-                   constant(Value(tensor.strides()).own()), constant(Value(offset))},
-                  ValueType::of(tensor));
+  return add_node(
+      dispatcher().find("as_strided"),
+      {tensor_argument(memory.value), constant_argument(Value(tensor.sizes()).own()),
+       constant_argument(Value(tensor.strides()).own()), constant_argument(Value(offset))},
+      ValueType::of(tensor));
 }
 
 ValueId Recorder::value_read(const Tensor& tensor) {
@@ -234,15 +232,16 @@ void Recorder::change(const Tensor& tensor, ValueId value) {
   if (memory.is_input && memory.generation == 0) {
     // An input may begin anywhere in its memory; its copy begins its own.
     whole = add_node(dispatcher().find("clone"),
-                     {tensor_argument(whole), constant(Value(MemoryFormat::kPreserve))},
+                     {tensor_argument(whole), constant_argument(Value(MemoryFormat::kPreserve))},
                      ValueType::of(base));
   }
   const int64_t offset = tensor.storage_offset() - base.storage_offset();
-  memory.value = add_node(
-      dispatcher().find("as_strided_scatter"),
-      {tensor_argument(whole), tensor_argument(value), constant(Value(tensor.sizes()).own()),
-       constant(Value(tensor.strides()).own()), constant(Value(offset))},
-      ValueType::of(base));
+  memory.value =
+      add_node(dispatcher().find("as_strided_scatter"),
+               {tensor_argument(whole), tensor_argument(value),
+                constant_argument(Value(tensor.sizes()).own()),
+                constant_argument(Value(tensor.strides()).own()), constant_argument(Value(offset))},
+               ValueType::of(base));
   ++memory.generation;  // the tensor, too, is taken anew: `value` has no gaps
 }
 

@@ -121,7 +121,7 @@ bool RowPlaces::add(const Graph& graph, const Node& node) {
   const Operator& op = *node.op;
   const bool is_row_operator = works_along_dims(node) && op.kind() == OpKind::kStructured &&
                                op.form() == OpForm::kFunctional && !op.draws_random_numbers();
-  if (!is_row_operator && !is_elementwise(node)) return false;
+  if (node.runs_once || (!is_row_operator && !is_elementwise(node))) return false;
   if (std::ranges::any_of(node.arguments, [](const NodeArgument& argument) {
         return argument.kind == NodeArgument::Kind::kTensors;
       })) {

@@ -141,7 +141,8 @@ TEST(Passes, OneThatBreaksTheGraphIsNamed) {
 TEST(Passes, SayWhatTheyDid) {
   std::vector<std::string> log;
   run_passes(parse_graph(kText), default_passes(), &log);
-  EXPECT_EQ(log, std::vector<std::string>{"remove_dead_code: 6 -> 5 nodes"});
+  EXPECT_EQ(log, (std::vector<std::string>{"remove_dead_code: 6 -> 5 nodes",
+                                           "fuse_rows: 1 group of 3 nodes"}));
 }
 
 }  // namespace
