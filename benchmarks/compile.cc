@@ -1,6 +1,6 @@
 // Compiled functions beside the same functions as they are, alternately in one process: chains of
-// element-wise operators on a large tensor, a norm of rows written in small operators, forward and
-// backward of a small MLP, and training steps of configs.
+// element-wise operators on a large tensor, a norm of rows written in small operators, rows of
+// tables with dropout, forward and backward of a small MLP, and training steps of configs.
 
 #include "compile/compile.h"
 
@@ -19,6 +19,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/index/index.h"
 #include "core/ops/loss/loss.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/norm/stream_norm.h"
@@ -147,6 +148,37 @@ void time_rows(int64_t elements, int rounds, nlohmann::ordered_json& figures) {
   figures["norm_of_the_fused_operator_s_speed"] = times[3] / times[2];
 }
 
+/// Rows of two tables, added, scaled and dropped out, as at the beginning of a GPT.
+void time_embedding(int64_t elements, int rounds, nlohmann::ordered_json& figures) {
+  constexpr int64_t kLength = 768;
+  constexpr int64_t kTokens = 4096;
+  const Tensor tokens = randn({kTokens, kLength}), places = randn({kTokens, kLength});
+  const Tensor numbers = arange(elements / kLength, TensorOptions(DType::kI64));
+  const auto embedded = [](TensorList in) {
+    const Tensor sum = add(embedding(in[0], in[1]), embedding(in[2], in[3]));
+    return std::vector<Tensor>{dropout(mul(sum, 1.5), 0.1, true)};
+  };
+  const auto compiled = [&](KernelBuild kernels) {
+    CompileOptions options;
+    options.kernels = kernels;
+    return compile(embedded, options);
+  };
+  const CompiledFunction loops = compiled(KernelBuild::kNever);
+  const CompiledFunction kernel = compiled(KernelBuild::kAtOnce);
+  const std::vector<Tensor> inputs = {tokens, numbers.mul(77).remainder(kTokens), places,
+                                      numbers.remainder(kTokens)};
+  const auto forward = [&](const auto& function) {
+    return [&inputs, &function] { keep(function(inputs)[0]); };
+  };
+  keep(kernel(inputs)[0]);
+  const std::vector<double> times =
+      alternate(rounds, {forward(embedded), forward(loops), forward(kernel)});
+  figures["embedding_eager_us"] = times[0];
+  figures["embedding_loops_us"] = times[1];
+  figures["embedding_kernel_us"] = times[2];
+  figures["embedding_speedup"] = times[0] / std::min(times[1], times[2]);
+}
+
 void time_mlp(int rounds, nlohmann::ordered_json& figures) {
   const std::vector<Tensor> weights = {randn({64, 64}) * 0.1, zeros({64}), randn({64, 64}) * 0.1,
                                        zeros({64})};
@@ -211,6 +243,7 @@ int run(int argc, char** argv) {
   if (configs.empty()) {
     time_chains(elements, rounds, figures);
     time_rows(elements, rounds, figures);
+    time_embedding(elements, rounds, figures);
     time_mlp(200 * rounds, figures);
   }
   print_figures(figures, json);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "compile/block_filled.h"
 #include "compile/loop_group.h"
 #include "compile/row_places.h"
 
@@ -13,10 +14,20 @@ namespace {
 /// Longest row of a group, in elements: a few rows of several values lie in a core's second cache.
 constexpr int64_t kLongestRow = 64 * 1024;
 
-/// The number of elements that the node computes one by one, or 0.
-int64_t pointwise_count(const Graph& graph, const Node& node) {
-  if (node.runs_once || !loop_of(graph, node)) return 0;
-  return count_elements(type_of(graph, node.results[0]).sizes);
+/// What a node is for a group of element-wise operators.
+enum class PointwiseRole : uint8_t {
+  kNone,
+  kLoop,
+  kGather,  ///< of rows that the group reads; apart from it, it is a copy
+  kDraw,    ///< of random truths
+};
+
+PointwiseRole role_of(const Graph& graph, const Node& node) {
+  if (node.group != -1 || node.runs_once) return PointwiseRole::kNone;
+  if (loop_of(graph, node)) return PointwiseRole::kLoop;
+  if (row_gather_of(graph, node)) return PointwiseRole::kGather;
+  if (mask_draw_of(graph, node)) return PointwiseRole::kDraw;
+  return PointwiseRole::kNone;
 }
 
 /// The nodes of a graph on their way into another order.
@@ -26,6 +37,7 @@ class Placing {
       : graph_(graph), maker_(graph.values.size(), -1), placed_(graph.nodes.size(), false) {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       next_group_ = std::max(next_group_, graph.nodes[i].group + 1);
+      if (graph.nodes[i].draws_random_numbers()) draws_.push_back(i);
       for (const ValueId id : graph.nodes[i].results) {
         if (id != kAbsent) maker_[static_cast<size_t>(id)] = static_cast<std::ptrdiff_t>(i);
       }
@@ -33,6 +45,13 @@ class Placing {
   }
 
   bool is_placed(size_t node) const { return placed_[node]; }
+  /// Whether all nodes before it that draw random numbers are placed, or among `others`: each draws
+  /// the next numbers.
+  bool is_next_to_draw(size_t node, const std::vector<size_t>& others) const {
+    return std::ranges::all_of(draws_, [&](size_t i) {
+      return i >= node || placed_[i] || std::ranges::find(others, i) != others.end();
+    });
+  }
   /// Whether all that the node reads is there: inputs, results of placed nodes, and of `others`.
   bool is_ready(size_t node, const std::vector<size_t>& others) const {
     bool ready = true;
@@ -58,8 +77,43 @@ class Placing {
   Graph& graph_;
   std::vector<std::ptrdiff_t> maker_;  ///< of each value; inputs have none
   std::vector<bool> placed_;
+  std::vector<size_t> draws_;  ///< nodes that draw random numbers
   std::vector<Node> order_;
   int32_t next_group_ = 0;
+};
+
+/// Which nodes read what others make.
+class Readers {
+ public:
+  explicit Readers(const Graph& graph) : of_(graph.nodes.size()) {
+    std::vector<size_t> maker(graph.values.size(), kOutside);
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      each_read(graph.nodes[i], [&](ValueId id) { add(maker, id, i); });
+      for (const ValueId id : graph.nodes[i].results) {
+        if (id != kAbsent) maker[static_cast<size_t>(id)] = i;
+      }
+    }
+    for (const ValueId id : graph.outputs) add(maker, id, kOutside);
+    for (const Graph::Write& write : graph.writes) add(maker, write.value, kOutside);
+  }
+
+  /// Whether nothing but `nodes` reads what the node makes.
+  bool are_among(size_t node, const std::vector<size_t>& nodes) const {
+    return std::ranges::all_of(
+        of_[node], [&](size_t reader) { return std::ranges::find(nodes, reader) != nodes.end(); });
+  }
+
+ private:
+  static constexpr size_t kOutside = ~size_t{0};
+
+  void add(const std::vector<size_t>& maker, ValueId id, size_t reader) {
+    if (id == kAbsent) return;
+    if (const size_t made = maker[static_cast<size_t>(id)]; made != kOutside) {
+      of_[made].push_back(reader);
+    }
+  }
+
+  std::vector<std::vector<size_t>> of_;
 };
 
 /// Whether the node reads what the nodes of `places` make, or a whole operand that they read.
@@ -116,20 +170,38 @@ Graph fuse_rows(Graph graph) {
 
 Graph fuse_pointwise(Graph graph, size_t least) {
   const size_t count = graph.nodes.size();
+  std::vector<PointwiseRole> roles(count);
   std::vector<int64_t> elements(count);
   for (size_t i = 0; i < count; ++i) {
-    if (graph.nodes[i].group == -1) elements[i] = pointwise_count(graph, graph.nodes[i]);
+    roles[i] = role_of(graph, graph.nodes[i]);
+    if (roles[i] == PointwiseRole::kNone) continue;
+    elements[i] = count_elements(type_of(graph, graph.nodes[i].results[0]).sizes);
   }
+  const Readers readers(graph);
   Placing placing(graph);
+  const auto may_join = [&](size_t node, const std::vector<size_t>& members) {
+    if (placing.is_placed(node) || elements[node] != elements[members[0]]) return false;
+    // A gather that is apart after all comes before the group.
+    if (roles[node] == PointwiseRole::kGather) return placing.is_ready(node, {});
+    return placing.is_ready(node, members) &&
+           (roles[node] != PointwiseRole::kDraw || placing.is_next_to_draw(node, members));
+  };
   for (size_t i = 0; i < count; ++i) {
     if (placing.is_placed(i)) continue;
     std::vector<size_t> members = {i};
     // Later nodes that need nothing but what is placed already come before the others.
     for (size_t next = i + 1; elements[i] != 0 && next < count; ++next) {
-      if (placing.is_placed(next) || elements[next] != elements[i]) continue;
-      if (placing.is_ready(next, members)) members.push_back(next);
+      if (may_join(next, members)) members.push_back(next);
     }
-    placing.place(members, elements[i] != 0 && members.size() >= least);
+    const std::vector<size_t> all = members;
+    std::erase_if(members, [&](size_t node) {
+      if (roles[node] != PointwiseRole::kGather || readers.are_among(node, all)) return false;
+      placing.place({node}, /*as_group=*/false);
+      return true;
+    });
+    const bool has_loop =
+        std::ranges::any_of(members, [&](size_t n) { return roles[n] == PointwiseRole::kLoop; });
+    placing.place(members, has_loop && members.size() >= least);
   }
   placing.finish();
   return graph;

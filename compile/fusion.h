@@ -10,7 +10,8 @@ namespace lockstep::compiler {
 /// between in the cache: one pass over memory instead of one for each operator. The loops, and so
 /// the bits, are the kernels'. Operands may be rows that repeat, such as biases, columns of one
 /// element for each row, and tensors of one element. Groups that are there stay; fewer than `least`
-/// operators are no group.
+/// operators are no group. Rows of a table that only the group reads are gathered in it, and random
+/// truths are drawn in it (compile/block_filled.h).
 Graph fuse_pointwise(Graph graph, size_t least = 2);
 
 /// Puts operators that compute each row of contiguous tensors from the same row of others into

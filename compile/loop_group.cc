@@ -1,9 +1,12 @@
 #include "compile/loop_group.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
+#include "compile/block_filled.h"
 #include "compile/native/kernel_builder.h"
 #include "core/base/check.h"
 #include "core/ops/batching.h"
@@ -41,6 +44,28 @@ Tensor few_elements(const ValueType& type) {
   constexpr int64_t kFew = 5;
   if (type.sizes.size() == 0) return zeros({}, {type.dtype, type.device});
   return zeros({count_elements(type.sizes) == 1 ? 1 : kFew}, {type.dtype, type.device});
+}
+
+/// Calls the operator, which names what is out of range.
+[[noreturn]] void throw_out_of_range(const Node& node, const std::vector<Tensor>& values) {
+  std::vector<Value> arguments;
+  std::vector<std::vector<Tensor>> lists(node.arguments.size());
+  for (size_t i = 0; i < node.arguments.size(); ++i) {
+    const NodeArgument& argument = node.arguments[i];
+    for (const ValueId id : argument.values) {
+      lists[i].push_back(id == kAbsent ? Tensor() : values[static_cast<size_t>(id)]);
+    }
+    if (argument.kind == NodeArgument::Kind::kConstant) {
+      arguments.push_back(argument.constant);
+    } else if (argument.kind == NodeArgument::Kind::kTensors) {
+      arguments.emplace_back(TensorList(lists[i]));
+    } else {
+      arguments.push_back(lists[i][0].defined() ? Value(lists[i][0]) : Value());
+    }
+  }
+  Stack stack(arguments);
+  node.op->call_boxed(stack);
+  throw Error(fmt::format("[{}] an index is out of range.", node.op->name()));
 }
 
 }  // namespace
@@ -123,43 +148,88 @@ std::optional<NodeLoop> loop_of(const Graph& graph, const Node& node) {
 
 LoopGroup::LoopGroup(const Graph& graph, std::span<const Node> nodes,
                      const std::vector<bool>& is_read_later) {
-  std::vector<int32_t> slots(graph.values.size(), -1);
   for (const Node& node : nodes) {
-    const std::optional<NodeLoop> loop = loop_of(graph, node);
-    LS_CHECK(loop, Error, "[compile] {} cannot be part of a fused group here.", node.op->name());
-    const ValueId id = node.results[0];
-    const ValueType& result = type_of(graph, id);
+    const ValueType& result = type_of(graph, node.results[0]);
     count_ = count_elements(result.sizes);
     backend_ = loop_backend(result.device.type);
     names_ += (names_.empty() ? "" : ", ") + node.op->name();
-    LoopProgram::Step step{.loop = loop->loop, .operands = {}, .result = 0};
-    for (const ValueId operand : loop->operands) {
-      int32_t& slot = slots[static_cast<size_t>(operand)];
-      if (slot == -1) {
-        slot = static_cast<int32_t>(program_.slots.size());
-        const ValueType& type = type_of(graph, operand);
-        operands_.push_back({program_.slots.size(), operand});
-        const LoopProgram::Place place = *place_of(type, result);
-        program_.slots.push_back({.place = place,
-                                  .dtype = type.dtype,
-                                  .period = place == LoopProgram::Place::kColumn
-                                                ? result.sizes.back()
-                                                : count_elements(type.sizes)});
-      }
-      step.operands.push_back(slot);
+    if (const std::optional<RowGather> gather = row_gather_of(graph, node)) {
+      LS_CHECK(!is_read_later[static_cast<size_t>(node.results[0])], Error,
+               "[compile] {}: its rows are read outside of the group that gathers them.",
+               node.op->name());
+      add_gather(graph, node, *gather);
+    } else if (const std::optional<MaskDraw> draw = mask_draw_of(graph, node)) {
+      add_draw(graph, *draw, is_read_later);
+    } else {
+      const std::optional<NodeLoop> loop = loop_of(graph, node);
+      LS_CHECK(loop, Error, "[compile] {} cannot be part of a fused group here.", node.op->name());
+      const ValueId id = node.results[0];
+      add_result(graph, id, *loop, is_read_later[static_cast<size_t>(id)]);
     }
-    const bool is_kept = is_read_later[static_cast<size_t>(id)];
-    step.result = slots[static_cast<size_t>(id)] = static_cast<int32_t>(program_.slots.size());
-    if (is_kept) {
-      results_.push_back({program_.slots.size(), id});
-      result_types_.push_back(result);
-    }
-    program_.slots.push_back(
-        {.place = is_kept ? LoopProgram::Place::kResult : LoopProgram::Place::kScratch,
-         .dtype = result.dtype});
-    program_.steps.push_back(std::move(step));
   }
+  slots_.clear();
   program_.assign_buffers();
+}
+
+int32_t LoopGroup::add_slot(LoopProgram::Slot slot) {
+  program_.slots.push_back(slot);
+  return static_cast<int32_t>(program_.slots.size()) - 1;
+}
+
+void LoopGroup::add_operand(const Graph& graph, ValueId id, const ValueType& result) {
+  if (slots_.contains(id)) return;
+  const ValueType& type = type_of(graph, id);
+  const LoopProgram::Place place = *place_of(type, result);
+  operands_.push_back({program_.slots.size(), id});
+  slots_[id] =
+      add_slot({.place = place,
+                .dtype = type.dtype,
+                .period = place == LoopProgram::Place::kColumn ? result.sizes.back()
+                                                               : count_elements(type.sizes)});
+}
+
+void LoopGroup::bind_result(const Graph& graph, ValueId id, int32_t slot, bool is_kept) {
+  slots_[id] = slot;
+  if (!is_kept) return;
+  program_.slots[static_cast<size_t>(slot)].place = LoopProgram::Place::kResult;
+  results_.push_back({static_cast<size_t>(slot), id});
+  result_types_.push_back(type_of(graph, id));
+}
+
+void LoopGroup::add_result(const Graph& graph, ValueId id, const NodeLoop& loop, bool is_kept) {
+  const ValueType& result = type_of(graph, id);
+  LoopProgram::Step step{.loop = loop.loop, .operands = {}, .result = 0};
+  for (const ValueId operand : loop.operands) {
+    add_operand(graph, operand, result);
+    step.operands.push_back(slots_.at(operand));
+  }
+  step.result = add_slot({.place = LoopProgram::Place::kScratch, .dtype = result.dtype});
+  bind_result(graph, id, step.result, is_kept);
+  program_.steps.push_back(std::move(step));
+}
+
+void LoopGroup::add_gather(const Graph& graph, const Node& node, const RowGather& gather) {
+  const int32_t numbers =
+      add_slot({.place = LoopProgram::Place::kRowNumbers, .dtype = DType::kI64});
+  gathers_.push_back(
+      {static_cast<size_t>(numbers), node, gather.indices, gather.rows, gather.wraps});
+  operands_.push_back({program_.slots.size(), gather.table});
+  slots_[node.results[0]] = add_slot({.place = LoopProgram::Place::kGathered,
+                                      .dtype = type_of(graph, gather.table).dtype,
+                                      .period = gather.length,
+                                      .rows = numbers});
+}
+
+void LoopGroup::add_draw(const Graph& graph, const MaskDraw& draw,
+                         const std::vector<bool>& is_read_later) {
+  const int32_t drawn = add_slot(
+      {.place = LoopProgram::Place::kScratch, .dtype = DType::kBool, .drawn = draw.probability});
+  ++draws_;
+  const auto is_kept = [&](ValueId id) { return is_read_later[static_cast<size_t>(id)]; };
+  if (draw.mask != kAbsent) bind_result(graph, draw.mask, drawn, is_kept(draw.mask));
+  if (!draw.loop) return;
+  slots_[kAbsent] = drawn;
+  add_result(graph, draw.result, *draw.loop, is_kept(draw.result));
 }
 
 void LoopGroup::request_kernel() {
@@ -171,12 +241,13 @@ void LoopGroup::request_kernel() {
                                       .what = "loop of " + names_});
 }
 
-LoopKernel LoopGroup::choose(std::span<void* const> memory) const {
+LoopKernel LoopGroup::choose(std::span<void* const> memory,
+                             std::span<const RandomKey> draws) const {
   const LoopKernel made = kernel_ ? kernel_->get() : nullptr;
   if (made == nullptr) return nullptr;
   KernelTrial trial = trial_.load(std::memory_order_relaxed);
   if (trial == KernelTrial::kNone) {
-    trial = backend_->try_kernel(program_, count_, memory, made);
+    trial = backend_->try_kernel(program_, count_, memory, draws, made);
     trial_.store(trial, std::memory_order_relaxed);
   }
   return trial == KernelTrial::kFaster ? made : nullptr;
@@ -187,6 +258,27 @@ std::string LoopGroup::refusal() const {
     return "the kernel of the " + kernel_->source().what + " computes other bits";
   }
   return kernel_ ? kernel_->failure() : std::string();
+}
+
+const int64_t* LoopGroup::row_numbers(const Gather& gather, const std::vector<Tensor>& values,
+                                      std::vector<int64_t>& own) {
+  const Tensor& indices = values[static_cast<size_t>(gather.indices)];
+  const std::span<const int64_t> wide =
+      indices.dtype() == DType::kI64
+          ? std::span(indices.data<int64_t>(), static_cast<size_t>(indices.numel()))
+          : std::span<const int64_t>();
+  const auto is_in_range = [&](int64_t i) { return i >= 0 && i < gather.rows; };
+  if (!wide.empty() && std::ranges::all_of(wide, is_in_range)) return wide.data();
+  if (wide.empty()) {
+    own.assign(indices.data<int32_t>(), indices.data<int32_t>() + indices.numel());
+  } else {
+    own.assign(wide.begin(), wide.end());
+  }
+  for (int64_t& number : own) {
+    if (gather.wraps && number < 0) number += gather.rows;
+  }
+  if (!std::ranges::all_of(own, is_in_range)) throw_out_of_range(gather.node, values);
+  return own.data();
 }
 
 void LoopGroup::run(std::vector<Tensor>& values) const {
@@ -203,8 +295,15 @@ void LoopGroup::run(std::vector<Tensor>& values) const {
     }
     memory[results_[i].slot] = result.data();
   }
+  std::vector<std::vector<int64_t>> numbers(gathers_.size());
+  for (size_t i = 0; i < gathers_.size(); ++i) {
+    memory[gathers_[i].slot] = const_cast<int64_t*>(row_numbers(gathers_[i], values, numbers[i]));
+  }
+  SmallVector<RandomKey, 4> draws;
+  for (size_t i = 0; i < draws_; ++i) draws.push_back(default_generator().next_call());
   const std::span<void* const> addresses(memory.data(), memory.size());
-  backend_->run(program_, count_, addresses, choose(addresses));
+  const std::span<const RandomKey> keys(draws.data(), draws.size());
+  backend_->run(program_, count_, addresses, keys, choose(addresses, keys));
 }
 
 }  // namespace lockstep::compiler

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "compile/graph.h"
@@ -13,6 +14,8 @@
 namespace lockstep::compiler {
 
 class PendingKernel;  // compile/native/kernel_builder.h
+struct MaskDraw;      // compile/block_filled.h
+struct RowGather;
 
 /// The loop of a node that computes each element of one contiguous tensor from the elements at the
 /// same place of others, of rows that repeat, and of numbers; nothing for other nodes. Calls the
@@ -28,7 +31,9 @@ bool is_elementwise(const Node& node);
 bool is_column_of(const Dims& sizes, const Dims& of);
 
 /// How a group of such nodes (fuse_pointwise) runs: as one pass over memory, with the operators'
-/// own loops or with a kernel that was made of the same functors. Thread-safe; `request_kernel` is
+/// own loops or with a kernel that was made of the same functors. Rows that nodes of the group
+/// gather, and truths that they draw (compile/block_filled.h), are there while a block is computed.
+/// Thread-safe; `request_kernel` is
 /// called before others run it.
 class LoopGroup {
  public:
@@ -61,16 +66,40 @@ class LoopGroup {
     ValueId value;
   };
 
+  /// Numbers of the rows that a slot gathers.
+  struct Gather {
+    size_t slot;
+    Node node;
+    ValueId indices;
+    int64_t rows;  ///< of the table
+    bool wraps;    ///< negative numbers count from the end
+  };
+
+  int32_t add_slot(LoopProgram::Slot slot);
+  void add_operand(const Graph& graph, ValueId id, const ValueType& result);
+  /// Adds what computes `id`, and the memory for it if it `is_kept`.
+  void add_result(const Graph& graph, ValueId id, const NodeLoop& loop, bool is_kept);
+  void add_gather(const Graph& graph, const Node& node, const RowGather& gather);
+  void add_draw(const Graph& graph, const MaskDraw& draw, const std::vector<bool>& is_read_later);
+  /// Binds the result slot of a value to memory if it `is_kept`.
+  void bind_result(const Graph& graph, ValueId id, int32_t slot, bool is_kept);
+  /// The numbers of rows, those of the tensor itself or in `own`. Throws what the operator throws
+  /// for numbers out of range.
+  static const int64_t* row_numbers(const Gather& gather, const std::vector<Tensor>& values,
+                                    std::vector<int64_t>& own);
   /// The kernel to run instead of the loops, if any.
-  LoopKernel choose(std::span<void* const> memory) const;
+  LoopKernel choose(std::span<void* const> memory, std::span<const RandomKey> draws) const;
 
   LoopProgram program_;
   std::vector<Bound> operands_;
   std::vector<Bound> results_;
   std::vector<ValueType> result_types_;
+  std::vector<Gather> gathers_;
+  size_t draws_ = 0;
   std::string names_;  ///< of the operators
   int64_t count_ = 0;  ///< elements
   const LoopBackend* backend_ = nullptr;
+  std::unordered_map<ValueId, int32_t> slots_;  ///< of values; used while the group is made
   std::shared_ptr<const PendingKernel> kernel_;
   mutable std::atomic<KernelTrial> trial_ = KernelTrial::kNone;
 };

@@ -9,6 +9,7 @@
 
 #include "core/tensor/device.h"
 #include "core/tensor/dtype.h"
+#include "core/tensor/generator.h"
 
 namespace lockstep {
 
@@ -64,18 +65,24 @@ class LoopCapture {
 /// what they compute in between in the cache.
 struct LoopProgram {
   enum class Place : uint8_t {
-    kArray,    ///< as many elements as the program computes
-    kRow,      ///< `period` elements, which repeat
-    kColumn,   ///< one element for `period` elements of the result in a row
-    kNumber,   ///< one element
-    kScratch,  ///< computed and read by steps alone
-    kResult,   ///< computed by a step, as many elements as the program computes
+    kArray,       ///< as many elements as the program computes
+    kRow,         ///< `period` elements, which repeat
+    kColumn,      ///< one element for `period` elements of the result in a row
+    kNumber,      ///< one element
+    kGathered,    ///< rows of `period` elements of a table, in the order of the slot `rows`
+    kRowNumbers,  ///< an int64 for each row of slots of kGathered; no step reads it
+    kScratch,     ///< computed and read by steps alone
+    kResult,      ///< computed by a step, as many elements as the program computes
   };
   struct Slot {
     Place place = Place::kArray;
     DType dtype = DType::kF32;
     int64_t period = 0;
     int32_t buffer = -1;  ///< of kScratch and kResult: the one that holds its elements meanwhile
+    int32_t rows = -1;    ///< of kGathered: the slot of kRowNumbers
+    /// Of kScratch and kResult: its elements are drawn instead of computed, and true with this
+    /// probability, as `bernoulli` draws them.
+    std::optional<double> drawn = {};
   };
   struct Step {
     std::shared_ptr<const ElementLoop> loop;
@@ -111,18 +118,20 @@ enum class KernelTrial : uint8_t {
 };
 
 /// What a kind of device does with programs. In all of these `memory` has the address of each slot,
-/// null for kScratch, and results share no memory with anything else.
+/// that of the table for kGathered, null for kScratch, and results share no memory with anything
+/// else. `draws` has the random bits of each slot that is drawn, in the slots' order.
 struct LoopBackend {
   /// Runs a program on `count` elements, with `kernel` in place of the steps' loops unless it is
   /// null.
   void (*run)(const LoopProgram& program, int64_t count, std::span<void* const> memory,
-              LoopKernel kernel) = nullptr;
+              std::span<const RandomKey> draws, LoopKernel kernel) = nullptr;
   /// The source of a kernel for this program and all others whose steps have the same functors and
   /// slots. Null if the backend writes none.
   LoopSource (*source)(const LoopProgram& program) = nullptr;
   /// Tries a kernel beside the steps' loops on the first elements. Writes nothing.
   KernelTrial (*try_kernel)(const LoopProgram& program, int64_t count,
-                            std::span<void* const> memory, LoopKernel kernel) = nullptr;
+                            std::span<void* const> memory, std::span<const RandomKey> draws,
+                            LoopKernel kernel) = nullptr;
 };
 
 /// Sets what runs programs on a kind of device, whose kernels then take part in captures.

@@ -10,6 +10,7 @@
 #include "core/base/parallel.h"
 #include "kernels/cpu/kept_loop.h"
 #include "kernels/cpu/loop_source.h"
+#include "kernels/cpu/random/random_blocks.h"
 #include "kernels/cpu/streaming.h"
 #include "kernels/cpu/workspace.h"
 
@@ -45,15 +46,16 @@ void fill_block(std::byte* to, const std::byte* element, int64_t count, int64_t 
 class ProgramRun {
  public:
   ProgramRun(const LoopProgram& program, int64_t count, std::span<void* const> memory,
-             LoopKernel kernel)
-      : program_(program), memory_(memory), kernel_(kernel) {
+             std::span<const RandomKey> draws, LoopKernel kernel)
+      : program_(program), memory_(memory), draws_(draws), kernel_(kernel) {
     int64_t bytes = 0;
     for (const LoopProgram::Slot& slot : program.slots) {
       const bool whole = slot.place == Place::kArray || slot.place == Place::kResult;
       if (whole) bytes += count * bytes_of(slot.dtype);
       if (slot.place == Place::kResult) ++results_;
       if (repeats(slot)) row_bytes_ += room_of((kBlock + slot.period) * bytes_of(slot.dtype));
-      if (slot.place == Place::kColumn) ++columns_;
+      if (slot.place == Place::kColumn || slot.place == Place::kGathered || slot.drawn) ++filled_;
+      heavy_ = heavy_ || slot.drawn;
     }
     streamed_ = worth_streaming(bytes);
     for (const LoopProgram::Step& step : program.steps) {
@@ -86,7 +88,7 @@ class ProgramRun {
     std::byte* buffers;
     std::byte* lanes;    ///< of an operand or result that is not stored in its lane
     std::byte* numbers;  ///< each as a block of equal elements, in the order of the steps
-    std::byte* columns;  ///< each element of a block's as often as it is read
+    std::byte* filled;   ///< what a block reads of columns, gathered rows and drawn slots
     std::byte* rows;     ///< each repeated, in the order of the slots
   };
 
@@ -94,13 +96,13 @@ class ProgramRun {
     const int64_t buffers = std::max(static_cast<int64_t>(program_.buffers), results_);
     auto* const room = static_cast<std::byte*>(
         thread_workspace(WorkspaceUse::kLoopProgram)
-            .room(static_cast<size_t>((buffers + numbers_ + columns_ + 4) * kRoom + row_bytes_)));
+            .room(static_cast<size_t>((buffers + numbers_ + filled_ + 4) * kRoom + row_bytes_)));
     Rooms rooms{.at = std::vector<std::byte*>(program_.slots.size()),
                 .buffers = room,
                 .lanes = room + buffers * kRoom,
                 .numbers = room + (buffers + 4) * kRoom,
-                .columns = room + (buffers + 4 + numbers_) * kRoom,
-                .rows = room + (buffers + 4 + numbers_ + columns_) * kRoom};
+                .filled = room + (buffers + 4 + numbers_) * kRoom,
+                .rows = room + (buffers + 4 + numbers_ + filled_) * kRoom};
     if (kernel_ == nullptr) fill_numbers(rooms.numbers);
     fill_rows(rooms.rows);
     return rooms;
@@ -170,6 +172,24 @@ class ProgramRun {
     }
   }
 
+  /// The element of a gathered slot's table that element `at` is.
+  const std::byte* gathered(const LoopProgram::Slot& slot, const void* table, int64_t at) const {
+    const int64_t row = static_cast<const int64_t*>(memory(slot.rows))[at / slot.period];
+    return static_cast<const std::byte*>(table) +
+           (row * slot.period + at % slot.period) * bytes_of(slot.dtype);
+  }
+  /// Writes elements [first, first + length) of a gathered slot.
+  void gather(std::byte* to, const LoopProgram::Slot& slot, const void* table, int64_t first,
+              int64_t length) const {
+    for (int64_t at = first; at < first + length;) {
+      const int64_t count = std::min(slot.period - at % slot.period, first + length - at);
+      const int64_t bytes = count * bytes_of(slot.dtype);
+      std::memcpy(to, gathered(slot, table, at), static_cast<size_t>(bytes));
+      to += bytes;
+      at += count;
+    }
+  }
+
   /// A block ends where a long row does.
   int64_t block_length(int64_t first, int64_t last) const {
     int64_t length = std::min(kBlock, last - first);
@@ -182,13 +202,25 @@ class ProgramRun {
   void block(int64_t first, int64_t length, Rooms& rooms) const {
     std::vector<std::byte*>& at = rooms.at;
     const std::byte* row = rooms.rows;
-    std::byte* column = rooms.columns;
+    std::byte* filled = rooms.filled;
     int32_t result = 0;
+    size_t draw = 0;
     for (size_t i = 0; i < program_.slots.size(); ++i) {
       const LoopProgram::Slot& slot = program_.slots[i];
       const int64_t bytes = bytes_of(slot.dtype);
       auto* const base = static_cast<std::byte*>(memory_[i]);
-      if (repeats(slot)) {
+      if (slot.drawn) {
+        const bool in_place = slot.place == Place::kResult && !streamed_;
+        at[i] = in_place ? base + first * bytes : filled;
+        if (!in_place) filled += kRoom;
+        draw_mask(draws_[draw++], *slot.drawn, first, length, reinterpret_cast<uint8_t*>(at[i]));
+      } else if (slot.place == Place::kGathered && has_long_rows(slot)) {
+        at[i] = const_cast<std::byte*>(gathered(slot, base, first));
+      } else if (slot.place == Place::kGathered) {
+        at[i] = filled;
+        gather(filled, slot, base, first, length);
+        filled += kRoom;
+      } else if (repeats(slot)) {
         at[i] = const_cast<std::byte*>(row) + first % slot.period * bytes;
         row += room_of((kBlock + slot.period) * bytes);
       } else if (slot.place == Place::kRow) {
@@ -196,10 +228,10 @@ class ProgramRun {
       } else if (slot.place == Place::kColumn && kernel_ != nullptr && has_long_rows(slot)) {
         at[i] = base + first / slot.period * bytes;
       } else if (slot.place == Place::kColumn) {
-        at[i] = column;
-        expand_column(column, slot, base, first, length);
-        column += kRoom;
-      } else if (slot.place == Place::kNumber) {
+        at[i] = filled;
+        expand_column(filled, slot, base, first, length);
+        filled += kRoom;
+      } else if (slot.place == Place::kNumber || slot.place == Place::kRowNumbers) {
         at[i] = base;
       } else if (slot.place == Place::kArray) {
         at[i] = base + first * bytes;
@@ -220,12 +252,20 @@ class ProgramRun {
     const std::byte* number = rooms.numbers;
     for (const LoopProgram::Step& step : program_.steps) {
       if (kernel_ == nullptr) compute(step, length, at, number, rooms.lanes);
-      const LoopProgram::Slot& result = slot(step.result);
-      if (!streamed_ || result.place != Place::kResult) continue;
-      const int64_t bytes = bytes_of(result.dtype);
-      stream(static_cast<std::byte*>(memory(step.result)) + first * bytes,
-             at[static_cast<size_t>(step.result)], length * bytes);
+      stream_result(static_cast<size_t>(step.result), first, length, at);
     }
+    for (size_t i = 0; i < program_.slots.size(); ++i) {
+      if (program_.slots[i].drawn) stream_result(i, first, length, at);
+    }
+  }
+
+  /// Writes a block of a result to memory, if it is not there.
+  void stream_result(size_t number, int64_t first, int64_t length,
+                     const std::vector<std::byte*>& at) const {
+    const LoopProgram::Slot& result = program_.slots[number];
+    if (!streamed_ || result.place != Place::kResult) return;
+    const int64_t bytes = bytes_of(result.dtype);
+    stream(static_cast<std::byte*>(memory_[number]) + first * bytes, at[number], length * bytes);
   }
 
   void compute(const LoopProgram::Step& step, int64_t length, const std::vector<std::byte*>& at,
@@ -263,19 +303,20 @@ class ProgramRun {
 
   const LoopProgram& program_;
   std::span<void* const> memory_;
+  std::span<const RandomKey> draws_;
   LoopKernel kernel_;
   std::vector<StepConstants> constants_;  ///< of the kernel
   bool streamed_ = false;
   bool heavy_ = false;
   int64_t numbers_ = 0;
   int64_t results_ = 0;
-  int64_t columns_ = 0;
+  int64_t filled_ = 0;
   int64_t row_bytes_ = 0;
 };
 
 void run_program(const LoopProgram& program, int64_t count, std::span<void* const> memory,
-                 LoopKernel kernel) {
-  const ProgramRun run(program, count, memory, kernel);
+                 std::span<const RandomKey> draws, LoopKernel kernel) {
+  const ProgramRun run(program, count, memory, draws, kernel);
   if (count <= run.grain()) return run.part(0, count);
   parallel_for(0, count, run.grain(), [&](int64_t first, int64_t last) { run.part(first, last); });
 }
@@ -283,8 +324,9 @@ void run_program(const LoopProgram& program, int64_t count, std::span<void* cons
 /// Results of a program's first elements, and how long they took.
 class Trial {
  public:
-  Trial(const LoopProgram& program, int64_t count, std::span<void* const> memory)
-      : program_(program), count_(count), memory_(memory.begin(), memory.end()) {
+  Trial(const LoopProgram& program, int64_t count, std::span<void* const> memory,
+        std::span<const RandomKey> draws)
+      : program_(program), count_(count), memory_(memory.begin(), memory.end()), draws_(draws) {
     for (size_t i = 0; i < program.slots.size(); ++i) {
       if (program.slots[i].place != LoopProgram::Place::kResult) continue;
       results_.emplace_back(static_cast<size_t>(count * bytes_of(program.slots[i].dtype)));
@@ -294,7 +336,7 @@ class Trial {
 
   void run(LoopKernel kernel) {
     const auto start = std::chrono::steady_clock::now();
-    ProgramRun(program_, count_, memory_, kernel).part(0, count_);
+    ProgramRun(program_, count_, memory_, draws_, kernel).part(0, count_);
     least_ = std::min(least_, std::chrono::steady_clock::now() - start);
   }
   const std::vector<std::vector<std::byte>>& results() const { return results_; }
@@ -304,16 +346,17 @@ class Trial {
   const LoopProgram& program_;
   int64_t count_;
   std::vector<void*> memory_;
+  std::span<const RandomKey> draws_;
   std::vector<std::vector<std::byte>> results_;
   std::chrono::steady_clock::duration least_ = std::chrono::steady_clock::duration::max();
 };
 
 KernelTrial try_kernel(const LoopProgram& program, int64_t count, std::span<void* const> memory,
-                       LoopKernel kernel) {
+                       std::span<const RandomKey> draws, LoopKernel kernel) {
   constexpr int64_t kBlocks = 8;
   constexpr int kRounds = 5;
   const int64_t tried = std::min(count, kBlocks * kBlock);
-  Trial loops(program, tried, memory), generated(program, tried, memory);
+  Trial loops(program, tried, memory, draws), generated(program, tried, memory, draws);
   for (int round = 0; round < kRounds; ++round) {
     loops.run(nullptr);
     generated.run(kernel);

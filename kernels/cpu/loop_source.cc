@@ -71,7 +71,8 @@ extern "C" [[gnu::visibility("default")]] void lockstep_loop_kernel(int64_t coun
   void add_slot(size_t at, const LoopProgram::Slot& slot) {
     const std::string_view type = stored_type(slot.dtype);
     const bool is_one_element = slot.place == Place::kColumn && has_long_rows(slot);
-    switch (is_one_element ? Place::kNumber : slot.place) {
+    const Place place = is_one_element ? Place::kNumber : slot.drawn ? Place::kArray : slot.place;
+    switch (place) {
       case Place::kNumber:
         before_ +=
             fmt::format("  const auto e{0} = *static_cast<const {1}*>(at[{0}]);\n", at, type);
@@ -79,6 +80,7 @@ extern "C" [[gnu::visibility("default")]] void lockstep_loop_kernel(int64_t coun
       case Place::kArray:
       case Place::kRow:
       case Place::kColumn:
+      case Place::kGathered:  // its rows lie one behind the other in a block
         before_ +=
             fmt::format("  const auto* const a{0} = static_cast<const {1}*>(at[{0}]);\n", at, type);
         loads_ += fmt::format("    const auto e{0} = a{0}[i];\n", at);
@@ -88,6 +90,7 @@ extern "C" [[gnu::visibility("default")]] void lockstep_loop_kernel(int64_t coun
         stores_ += fmt::format("    a{0}[i] = e{0};\n", at);
         break;
       case Place::kScratch:
+      case Place::kRowNumbers:
         break;
     }
   }

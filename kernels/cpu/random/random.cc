@@ -94,14 +94,6 @@ void normal(const Out& out, const In&, double mean, double std, Generator* gener
   });
 }
 
-/// keep[i] = 1 with probability p, from one word per element for every dtype.
-void draw_mask(const RandomBlock& words, double p, uint8_t* keep) {
-  const KeptWords kept(p);
-  for (int64_t g = 0; g < kGroups; ++g) {
-    for (int k = 0; k < 4; ++k) keep[4 * g + k] = kept(words.word[k][g]);
-  }
-}
-
 void bernoulli(const Out& out, const In&, double p, Generator* generator) {
   const RandomKey key = next_call(generator);
   const StoreFunction store = store_function(out.dtype, ComputeLane::kByte);

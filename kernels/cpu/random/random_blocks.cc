@@ -4,6 +4,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/philox.h"
+#include "kernels/common/random_numbers.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -68,6 +69,27 @@ void RandomBlock::draw(const RandomKey& key, uint64_t first_group) {
     for (int k = 0; k < 4; ++k) word[k][g] = words[k];
   }
 #endif
+}
+
+void draw_mask(const RandomBlock& words, double p, uint8_t* keep) {
+  const KeptWords kept(p);
+  for (int64_t g = 0; g < RandomBlock::kGroups; ++g) {
+    for (int k = 0; k < 4; ++k) keep[4 * g + k] = kept(words.word[k][g]);
+  }
+}
+
+void draw_mask(const RandomKey& key, double p, int64_t first, int64_t count, uint8_t* keep) {
+  constexpr int64_t kElements = 4 * RandomBlock::kGroups;
+  RandomBlock words;
+  uint8_t whole[kElements];
+  for (const int64_t end = first + count; first < end;) {
+    const int64_t skipped = first % kElements;
+    const int64_t length = std::min(kElements - skipped, end - first);
+    words.draw(key, static_cast<uint64_t>(first / kElements * RandomBlock::kGroups));
+    draw_mask(words, p, whole);
+    keep = std::copy_n(whole + skipped, length, keep);
+    first += length;
+  }
 }
 
 RandomKey next_call(Generator* generator) {
