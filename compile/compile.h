@@ -20,9 +20,10 @@ class ProgramCache;
 /// bits, forward and backward. docs/compile.md says what a record holds.
 ///
 /// The function must compute the same operators for the same types: what it decides by the clock,
-/// by counters of its own or by a tensor's elements is decided once, when it is recorded. Reading
-/// elements (`item`) is noticed, and the function then runs as it is. Tensors that it reads besides
-/// its arguments are kept, with the elements that they have at each call.
+/// or by counters of its own is decided once, when it is recorded. Reading elements (`item`) is
+/// noticed: what follows is recorded for each value that is read, and a call runs what was recorded
+/// for its values. Tensors that it reads besides its arguments are kept, with the elements that
+/// they have at each call.
 ///
 /// Calls of several threads may overlap where calls of the function may.
 class CompiledFunction {

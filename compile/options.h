@@ -24,7 +24,8 @@ enum class KernelBuild : uint8_t {
 
 struct CompileOptions {
   std::string name = "function";  ///< in the log
-  /// Programs kept for one function. A call that would need one more runs without: it is eager.
+  /// Programs kept for one function, one for each kind of call and way through it. A call that
+  /// would need one more runs without: it is eager.
   int most_programs = 8;
   std::vector<compiler::Pass> passes = compiler::default_passes();
   KernelBuild kernels = KernelBuild::kInBackground;

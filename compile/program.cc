@@ -4,6 +4,7 @@
 #include "autograd/function.h"
 #include "autograd/gradient_delivery.h"
 #include "compile/native/kernel_builder.h"
+#include "core/base/check.h"
 #include "core/ops/factory/copy.h"
 
 namespace lockstep::compiler {
@@ -25,10 +26,11 @@ Tensor as_recorded(const Tensor& tensor, const ValueType& type) {
 struct CompiledCall : Function<CompiledCall> {
   static constexpr bool once_differentiable = true;
 
+  /// `results` are those of the program's forward graph, which were computed from the inputs.
   static std::vector<Tensor> forward(FunctionContext& ctx,
                                      const std::shared_ptr<const Program>& program,
-                                     TensorList inputs) {
-    std::vector<Tensor> results = program->forward_->run({inputs.begin(), inputs.end()});
+                                     std::vector<Tensor>* computed, TensorList /*inputs*/) {
+    std::vector<Tensor> results = std::move(*computed);
     const size_t outputs = program->same_as_input_.size();
     ctx.save_for_backward(TensorList(std::span<const Tensor>(results).subspan(outputs)));
     ctx.set_data(program);
@@ -84,7 +86,7 @@ struct CompiledCall : Function<CompiledCall> {
 };
 
 void Program::request_kernels(bool waits) {
-  forward_->request_kernels();
+  if (forward_) forward_->request_kernels();
   if (backward_) backward_->graph.request_kernels();
   if (placed_backward_) placed_backward_->graph.request_kernels();
   for (const LoopGroup* const group : groups()) {
@@ -97,7 +99,7 @@ std::vector<const LoopGroup*> Program::groups() const {
   const auto add = [&](const Interpreter& graph) {
     std::ranges::copy(graph.loops(), std::back_inserter(all));
   };
-  add(*forward_);
+  if (forward_) add(*forward_);
   if (backward_) add(backward_->graph);
   if (placed_backward_) add(placed_backward_->graph);
   return all;
@@ -128,21 +130,41 @@ std::vector<Tensor> Program::arguments(TensorList inputs, TensorList parameters)
   return all;
 }
 
+bool Program::differentiates() const { return backward_ && is_grad_enabled(); }
+
+bool Program::is_kept(size_t input) const {
+  return differentiates() ||
+         std::ranges::find(same_as_input_, std::optional<size_t>(input)) != same_as_input_.end();
+}
+
 std::vector<Tensor> Program::run(TensorList inputs, TensorList parameters) const {
+  LS_CHECK(forward_, Error,
+           "[compile] the program is one way through a function that reads values "
+           "on the host.");
   std::vector<Tensor> all = arguments(inputs, parameters);
-  std::vector<Tensor> given(same_as_input_.size());
-  for (size_t i = 0; i < given.size(); ++i) {
-    if (same_as_input_[i]) given[i] = all[*same_as_input_[i]];
+  std::vector<Tensor> kept(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (is_kept(i)) kept[i] = all[i];
   }
+  std::vector<Tensor> results = forward_->run(std::move(all));
+  return deliver_outputs(kept, std::move(results));
+}
+
+std::vector<Tensor> Program::deliver(TensorList inputs, std::vector<Tensor> results) const {
+  return deliver_outputs(arguments(inputs, {}), std::move(results));
+}
+
+std::vector<Tensor> Program::deliver_outputs(const std::vector<Tensor>& all,
+                                             std::vector<Tensor> results) const {
   std::vector<Tensor> outputs;
-  if (backward_ && is_grad_enabled()) {
-    outputs = CompiledCall::apply(shared_from_this(), TensorList(all));
+  if (differentiates()) {
+    outputs = CompiledCall::apply(shared_from_this(), &results, TensorList(all));
   } else {
-    outputs = forward_->run(std::move(all));
+    outputs = std::move(results);
     outputs.resize(same_as_input_.size());
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (same_as_input_[i]) outputs[i] = std::move(given[i]);
+    if (same_as_input_[i]) outputs[i] = all[*same_as_input_[i]];
   }
   return outputs;
 }

@@ -5,10 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "compile/host_read.h"
 #include "compile/interpreter.h"
 #include "compile/options.h"
 
 namespace lockstep::compiler {
+
+/// What one call of a function that reads values on the host computed. Its graph is run in parts
+/// (compile/split_program.h).
+struct Path {
+  Graph graph;           ///< before the passes
+  size_t arguments = 0;  ///< how many of its inputs are not captured
+  std::vector<HostRead> reads;
+};
 
 /// A recorded function, with its derivative where it has one. Immutable once made; keeps the
 /// tensors that the function read besides its arguments.
@@ -23,7 +32,8 @@ class Program : public std::enable_shared_from_this<Program> {
   };
 
   /// Calls `body` and records it; where its results require grad, the derivative as well. The call
-  /// has the effects and the results that it has without recording. Rethrows what `body` throws.
+  /// has the effects and the results that it has without recording. Where `body` reads values on
+  /// the host, the program is one way through it, with a path. Rethrows what `body` throws.
   static Recorded record(const Body& body, TensorList inputs, const std::vector<Pass>& passes);
   /// Records `body` as a function of `parameters` too, which it reads besides its inputs, so that
   /// the program can run with others. The call is made for the record alone: it is part of no
@@ -44,12 +54,19 @@ class Program : public std::enable_shared_from_this<Program> {
   std::vector<const LoopGroup*> groups() const;
 
   /// Does what `body` did, on other tensors of the same types; the results are part of the recorded
-  /// computation where those of `body` were. A second derivative throws AutogradError.
+  /// computation where those of `body` were. A second derivative throws AutogradError. Not for
+  /// programs with a path.
   std::vector<Tensor> run(TensorList inputs, TensorList parameters = {}) const;
+  /// The way through the function that was recorded; null if it reads no values on the host.
+  const Path* path() const { return path_ ? &*path_ : nullptr; }
+  /// Returns what a call gives whose way this is: `results` are the outputs of the path's graph,
+  /// computed from `inputs`.
+  std::vector<Tensor> deliver(TensorList inputs, std::vector<Tensor> results) const;
 
   /// Takes the function's arguments, parameters and casts of these, as far as it reads them, and
-  /// then `captured()`. Its outputs are the function's, and what backward needs.
-  const Graph& forward() const { return forward_->graph(); }
+  /// then `captured()`. Its outputs are the function's, and what backward needs. That of the path
+  /// if there is one.
+  const Graph& forward() const { return path_ ? path_->graph : forward_->graph(); }
   /// Null without a derivative. Takes what forward saved, and then a gradient for each output that
   /// carries one; returns one for each input of forward.
   const Graph* backward() const { return backward_ ? &backward_->graph.graph() : nullptr; }
@@ -80,8 +97,15 @@ class Program : public std::enable_shared_from_this<Program> {
 
   /// The inputs of forward.
   std::vector<Tensor> arguments(TensorList inputs, TensorList parameters) const;
+  bool differentiates() const;
+  /// The same for `all` inputs of forward; those that `is_kept` denies may be undefined.
+  std::vector<Tensor> deliver_outputs(const std::vector<Tensor>& all,
+                                      std::vector<Tensor> results) const;
+  /// Whether outputs are derived from the input, or are it.
+  bool is_kept(size_t input) const;
 
-  std::optional<Interpreter> forward_;
+  std::optional<Interpreter> forward_;  ///< nothing where there is a path
+  std::optional<Path> path_;
   std::optional<Backward> backward_;
   std::optional<Backward> placed_backward_;
   std::vector<Cast> casts_;

@@ -43,12 +43,30 @@ ProgramCache::ProgramCache(CompileOptions options) : options_(std::move(options)
            "[compile] most_programs: expected at least 1, got {}.", options_.most_programs);
 }
 
+bool ProgramCache::Entry::captured_are_as_recorded() const {
+  return (!program || program->captured_are_as_recorded()) &&
+         (!split || split->captured_are_as_recorded());
+}
+
 const ProgramCache::Entry* ProgramCache::find(const CompiledArguments& call) {
   for (const Entry& entry : entries_) {
-    if (!entry.guard.holds(call)) continue;
-    if (!entry.program || entry.program->captured_are_as_recorded()) return &entry;
+    if (entry.guard.holds(call) && entry.captured_are_as_recorded()) return &entry;
   }
   return nullptr;
+}
+
+ProgramCache::Entry* ProgramCache::entry_of(const std::shared_ptr<const SplitProgram>& split) {
+  const auto found =
+      std::ranges::find_if(entries_, [&](const Entry& e) { return e.split == split; });
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+bool ProgramCache::has_room() {
+  int kept = 0;
+  for (const Entry& entry : entries_) kept += entry.count();
+  if (kept < options_.most_programs) return true;
+  note(fmt::format("eager: {} programs are kept already", kept));
+  return false;
 }
 
 void ProgramCache::note(const std::string& reason) {
@@ -70,11 +88,10 @@ ProgramCache::Choice ProgramCache::choose(const CompiledArguments& call) {
   }
   const MutexLock lock(mutex_);
   if (const Entry* const entry = find(call)) {
-    ++(entry->program ? counts_.replayed : counts_.eager);
-    return {.program = entry->program};
+    if (!entry->split) ++(entry->runs_eagerly() ? counts_.eager : counts_.replayed);
+    return {.program = entry->program, .split = entry->split};
   }
-  if (static_cast<int>(entries_.size()) >= options_.most_programs) {
-    note(fmt::format("eager: {} programs are kept already", entries_.size()));
+  if (!has_room()) {
     ++counts_.eager;
     return {};
   }
@@ -84,6 +101,28 @@ ProgramCache::Choice ProgramCache::choose(const CompiledArguments& call) {
     note("recorded again: " + (why.empty() ? "a captured tensor has another type" : why));
   }
   return {.records = true};
+}
+
+bool ProgramCache::take_outcome(const std::shared_ptr<const SplitProgram>& split,
+                                const std::string& miss) {
+  const MutexLock lock(mutex_);
+  Entry* const entry = entry_of(split);  // another thread may have replaced it
+  if (miss.empty()) {
+    if (entry != nullptr) entry->misses = 0;
+    ++counts_.replayed;
+    return false;
+  }
+  if (entry != nullptr && ++entry->misses >= options_.most_programs) {
+    note(fmt::format("eager: {} calls in a row read values that no program was recorded for",
+                     entry->misses));
+    entry->split = nullptr;
+  } else if (has_room()) {
+    ++counts_.recorded;
+    note("recorded again: " + miss);
+    return true;
+  }
+  ++counts_.eager;
+  return false;
 }
 
 void ProgramCache::request_kernels(const Program::Recorded& recorded) const {
@@ -99,25 +138,83 @@ void ProgramCache::add(const CompiledArguments& call, const Program::Recorded& r
     --counts_.recorded;
     ++counts_.eager;
     note("eager: " + recorded.failure);
-  } else if (logs()) {
-    const size_t backward = program->backward() != nullptr ? program->backward()->nodes.size() : 0;
-    write_log(stderr, fmt::format("compile: {}: {} operators forward, {} backward, {} captured\n",
-                                  options_.name, program->forward().nodes.size(), backward,
-                                  program->captured().size()));
-    for (const std::string& line : recorded.log) {
-      write_log(stderr, fmt::format("compile: {}:   {}\n", options_.name, line));
+  } else {
+    log_program(recorded);
+  }
+}
+
+void ProgramCache::log_program(const Program::Recorded& recorded) const {
+  if (!logs()) return;
+  const Program& program = *recorded.program;
+  const size_t backward = program.backward() != nullptr ? program.backward()->nodes.size() : 0;
+  write_log(stderr, fmt::format("compile: {}: {} operators forward, {} backward, {} captured\n",
+                                options_.name, program.forward().nodes.size(), backward,
+                                program.captured().size()));
+  if (program.path() != nullptr) {
+    for (const HostRead& read : program.path()->reads) {
+      write_log(stderr, fmt::format("compile: {}:   split behind {} of them: {}\n", options_.name,
+                                    read.end, description(read, read.values)));
     }
   }
+  for (const std::string& line : recorded.log) {
+    write_log(stderr, fmt::format("compile: {}:   {}\n", options_.name, line));
+  }
+}
+
+void ProgramCache::add_way(const CompiledArguments& call, Program::Recorded recorded,
+                           const std::shared_ptr<const SplitProgram>& before) {
+  std::shared_ptr<SplitProgram> split;
+  if (recorded.program && recorded.program->path() == nullptr) {
+    recorded.failure = "it reads values on the host in some calls only";
+  } else if (recorded.program) {
+    std::vector<std::shared_ptr<const Program>> ways;
+    if (before) ways = before->ways();
+    ways.push_back(recorded.program);
+    split = SplitProgram::make(std::move(ways), options_.passes, before.get(), &recorded.log);
+    if (!split) recorded.failure = "it computes other things before it reads other values";
+  }
+  if (split && options_.kernels != KernelBuild::kNever) {
+    split->request_kernels(options_.kernels == KernelBuild::kAtOnce);
+  }
+  const MutexLock lock(mutex_);
+  Entry* const entry = before ? entry_of(before) : nullptr;
+  if (!split) {
+    --counts_.recorded;
+    ++counts_.eager;
+    note("eager: " + recorded.failure);
+    if (entry != nullptr) ++entry->refused;
+    return;
+  }
+  if (entry != nullptr) {
+    entry->split = std::move(split);
+  } else if (before == nullptr) {
+    entries_.push_back({.guard = Guard::of(call), .split = std::move(split)});
+  } else {
+    return;  // another thread has added a way meanwhile, and this one is recorded when it is missed
+  }
+  log_program(recorded);
 }
 
 std::vector<Tensor> ProgramCache::run(const Body& body, const CompiledArguments& call) {
   const Choice choice = choose(call);
   if (choice.program) return choice.program->run(call.inputs);
-  if (!choice.records) return body(call.inputs);
+  bool records = choice.records;
+  if (choice.split) {
+    std::string miss;
+    std::optional<std::vector<Tensor>> outputs = choice.split->run(call.inputs, miss);
+    records = take_outcome(choice.split, miss);
+    if (outputs) return std::move(*outputs);
+  }
+  if (!records) return body(call.inputs);
   Program::Recorded recorded = Program::record(body, call.inputs, options_.passes);
+  std::vector<Tensor> outputs = std::move(recorded.outputs);
   request_kernels(recorded);
-  add(call, recorded);
-  return std::move(recorded.outputs);
+  if (choice.split || (recorded.program && recorded.program->path() != nullptr)) {
+    add_way(call, std::move(recorded), choice.split);
+  } else {
+    add(call, recorded);
+  }
+  return outputs;
 }
 
 std::vector<Tensor> ProgramCache::run_alike(const Body& body, const CompiledArguments& call) {
@@ -157,9 +254,8 @@ std::vector<std::string> ProgramCache::reasons() const {
 std::vector<const LoopGroup*> ProgramCache::groups() const {
   std::vector<const LoopGroup*> all;
   for (const Entry& entry : entries_) {
-    if (!entry.program) continue;
-    const std::vector<const LoopGroup*> of_one = entry.program->groups();
-    all.insert(all.end(), of_one.begin(), of_one.end());
+    if (entry.program) std::ranges::copy(entry.program->groups(), std::back_inserter(all));
+    if (entry.split) std::ranges::copy(entry.split->groups(), std::back_inserter(all));
   }
   return all;
 }
@@ -169,6 +265,7 @@ std::vector<std::shared_ptr<const Program>> ProgramCache::programs() const {
   std::vector<std::shared_ptr<const Program>> programs;
   for (const Entry& entry : entries_) {
     if (entry.program) programs.push_back(entry.program);
+    if (entry.split) std::ranges::copy(entry.split->ways(), std::back_inserter(programs));
   }
   return programs;
 }

@@ -7,6 +7,7 @@
 #include "compile/guard.h"
 #include "compile/options.h"
 #include "compile/program.h"
+#include "compile/split_program.h"
 #include "core/base/mutex.h"
 
 namespace lockstep::compiler {
@@ -19,7 +20,8 @@ class ProgramCache {
   explicit ProgramCache(CompileOptions options);
 
   /// Returns what `body` does, from a program where there is one for such a call. The body's
-  /// tensors besides `call.inputs` are kept with the program.
+  /// tensors besides `call.inputs` are kept with the program. Where the body reads values on the
+  /// host, there is one program for each way that these send it.
   std::vector<Tensor> run(const Body& body, const CompiledArguments& call);
   /// Does the same for bodies that differ in `call.parameters` alone, and read nothing else: a
   /// program that was recorded of one serves all. It is recorded apart (Program::record_apart).
@@ -32,19 +34,38 @@ class ProgramCache {
   std::vector<std::shared_ptr<const Program>> programs() const;
 
  private:
-  /// A kind of call, with its program, or without one if it cannot be recorded.
+  /// A kind of call, with its program, or its programs where it reads values on the host; without
+  /// one if it cannot be recorded.
   struct Entry {
     Guard guard;
-    std::shared_ptr<const Program> program;
+    std::shared_ptr<const Program> program = nullptr;
+    std::shared_ptr<const SplitProgram> split = nullptr;
+    int refused = 0;  ///< ways through `split` that cannot be recorded
+    int misses = 0;   ///< calls in a row that read values that no way of `split` was recorded for
+
+    bool runs_eagerly() const { return program == nullptr && split == nullptr; }
+    bool captured_are_as_recorded() const;
+    int count() const { return split ? static_cast<int>(split->ways().size()) + refused : 1; }
   };
   struct Choice {
-    std::shared_ptr<const Program> program;  ///< to be run, if any
-    bool records = false;                    ///< the call is to be recorded
+    std::shared_ptr<const Program> program = nullptr;     ///< to be run, if any
+    std::shared_ptr<const SplitProgram> split = nullptr;  ///< to be run, if any
+    bool records = false;                                 ///< the call is to be recorded
   };
 
   Choice choose(const CompiledArguments& call);
+  /// Counts a call that `split` ran, or did not because of `miss`, and returns whether it is to be
+  /// recorded.
+  bool take_outcome(const std::shared_ptr<const SplitProgram>& split, const std::string& miss);
+  /// Whether one more program may be kept; says if not.
+  bool has_room() LS_REQUIRES(mutex_);
+  Entry* entry_of(const std::shared_ptr<const SplitProgram>& split) LS_REQUIRES(mutex_);
   void request_kernels(const Program::Recorded& recorded) const;
   void add(const CompiledArguments& call, const Program::Recorded& recorded);
+  /// Adds one way through a function whose other ways are those of `before`, null for the first.
+  void add_way(const CompiledArguments& call, Program::Recorded recorded,
+               const std::shared_ptr<const SplitProgram>& before);
+  void log_program(const Program::Recorded& recorded) const;
   std::vector<const LoopGroup*> groups() const LS_REQUIRES(mutex_);
   const Entry* find(const CompiledArguments& call) LS_REQUIRES(mutex_);
   void note(const std::string& reason) LS_REQUIRES(mutex_);

@@ -23,13 +23,18 @@ bool is_transpose(const Tensor& a, const Tensor& b) {
          a.size(1) == b.size(0) && a.stride(0) == b.stride(1) && a.stride(1) == b.stride(0);
 }
 
-/// What a call does that a graph cannot hold, or empty.
-std::string unrecordable(const Operator& op, std::span<const Value> arguments) {
-  if (op.kind() == OpKind::kHostValue) return "it reads values on the host";
+/// What a call does that a graph cannot hold, or empty. A graph that is split holds what the host
+/// reads.
+std::string unrecordable(const Operator& op, std::span<const Value> arguments, bool splits) {
+  if (op.kind() == OpKind::kHostValue && !splits) return "it reads values on the host";
+  if (op.kind() == OpKind::kDynamic && !splits) {
+    return "the sizes of its result depend on elements";
+  }
   for (const Value& argument : arguments) {
     if (argument.tag() == Value::Tag::kGenerator) return "it has a generator of its own";
   }
   for (const Return& returned : op.schema().returns) {
+    if (op.kind() == OpKind::kHostValue) break;
     if (returned.type.base != BaseType::kTensor) return "it returns a value on the host";
   }
   return {};
@@ -300,10 +305,11 @@ void Recorder::call(const Operator& op, KeySet keys, Stack& stack) {
 
 void Recorder::record(const Operator& op, KeySet keys, Stack& stack) {
   if (!failure_.empty()) return pass_on(op, keys, stack);
-  if (const std::string reason = unrecordable(op, stack.arguments()); !reason.empty()) {
+  if (const std::string reason = unrecordable(op, stack.arguments(), splits_); !reason.empty()) {
     fail(fmt::format("{}: {}", op.name(), reason));
     return pass_on(op, keys, stack);
   }
+  if (op.kind() == OpKind::kHostValue) return record_read(op, keys, stack);
   // Before the call, which may change its arguments, and may move from them.
   std::vector<NodeArgument> arguments = arguments_of(op, stack.arguments());
   if (!failure_.empty()) return pass_on(op, keys, stack);
@@ -333,6 +339,32 @@ void Recorder::record(const Operator& op, KeySet keys, Stack& stack) {
   }
   graph_.nodes.push_back(std::move(node));
   for (size_t i = 0; i < written.size(); ++i) change(written[i], changed[i]);
+  if (op.kind() == OpKind::kDynamic) record_sizes();
+}
+
+void Recorder::record_read(const Operator& op, KeySet keys, Stack& stack) {
+  HostRead read{.op = &op, .arguments = arguments_of(op, stack.arguments())};
+  read.end = graph_.nodes.size();
+  pass_on(op, keys, stack);
+  for (const Value& result : stack.results()) {
+    if (result.is_tensor() || result.is_tensor_list()) {
+      return fail(fmt::format("{}: it returns tensors and values on the host", op.name()));
+    }
+    read.values.push_back(result.own());
+  }
+  reads_.push_back(std::move(read));
+}
+
+void Recorder::record_sizes() {
+  const Node& node = graph_.nodes.back();
+  HostRead read{.op = node.op, .of_sizes = true};
+  read.end = graph_.nodes.size();
+  for (const ValueId id : node.results) {
+    if (id == kAbsent) continue;
+    read.arguments.push_back(tensor_argument(id));
+    read.values.push_back(Value(IntList(type_of(graph_, id).sizes)).own());
+  }
+  reads_.push_back(std::move(read));
 }
 
 }  // namespace lockstep::compiler

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compile/graph.h"
+#include "compile/host_read.h"
 #include "core/dispatch/mode.h"
 
 namespace lockstep::compiler {
@@ -25,6 +25,10 @@ class Recorder final : public DispatchMode {
   void call(const Operator& op, KeySet keys, Stack& stack) override;
   bool records() const override { return true; }
 
+  /// Whether the program is split where the host reads values; otherwise that cannot be recorded,
+  /// which is so at first.
+  void split_at_reads(bool splits) { splits_ = splits; }
+
   /// Announces a tensor as the next input of the graph.
   void add_input(const Tensor& tensor);
   /// The value that the tensor has now, kAbsent for an undefined one.
@@ -38,6 +42,8 @@ class Recorder final : public DispatchMode {
 
   /// Nodes and values so far, without outputs and writes.
   const Graph& graph() const { return graph_; }
+  /// Where the host reads values, if the program is split there.
+  const std::vector<HostRead>& reads() const { return reads_; }
   /// The tensors of graph().inputs.
   const std::vector<Tensor>& inputs() const { return inputs_; }
   /// Why the program cannot be recorded, or empty.
@@ -77,12 +83,18 @@ class Recorder final : public DispatchMode {
   void change(const Tensor& tensor, ValueId value);
   /// Records a call, and passes it on.
   void record(const Operator& op, KeySet keys, Stack& stack);
+  /// Passes a call on that reads values on the host, and notes what it gives.
+  void record_read(const Operator& op, KeySet keys, Stack& stack);
+  /// Notes the sizes of the results of the last node.
+  void record_sizes();
   void record_results(Node& node, const Stack& stack);
   /// Lets go of tensors that nobody else holds: no later call can name them.
   void forget_unreachable();
   static bool is_unreachable(const Memory& memory, const std::vector<const Known*>& known);
 
   Graph graph_;
+  std::vector<HostRead> reads_;
+  bool splits_ = false;
   std::vector<Tensor> inputs_;
   std::unordered_map<const Storage*, std::unique_ptr<Memory>> memories_;
   std::unordered_map<const TensorImpl*, Known> known_;

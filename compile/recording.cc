@@ -89,9 +89,13 @@ class Program::Recording {
   explicit Recording(const std::vector<Pass>& passes) : passes_(passes) {}
 
   Recorder& recorder() { return recorder_; }
-  std::vector<Tensor> call(const Body& body, TensorList inputs) {
+  /// Calls the body, and splits the program where it reads values on the host if it `may_read`.
+  std::vector<Tensor> call(const Body& body, TensorList inputs, bool may_read) {
+    recorder_.split_at_reads(may_read);
     const ModeGuard recording(recorder_);
-    return body(inputs);
+    std::vector<Tensor> outputs = body(inputs);
+    recorder_.split_at_reads(false);  // not in backward
+    return outputs;
   }
 
   /// Makes the program of what was recorded, which gave `outputs`. Of `arguments` inputs it can
@@ -129,8 +133,12 @@ class Program::Recording {
   void add_backward(const Derivative& of, const std::vector<ValueId>& saved);
   /// For each input of forward, the values of `backward` that share its memory.
   std::vector<std::vector<ValueId>> views_of_inputs(const Graph& backward) const;
-  /// Sets forward, and the derivatives, where there are any.
-  Recorded make(Graph forward, std::vector<Derivative> derivatives, bool leaves_out);
+  /// Sets forward, and the derivatives, where there are any. The first `arguments` of its inputs
+  /// are not captured; inputs that are not read may be left out.
+  Recorded make(Graph forward, std::vector<Derivative> derivatives, size_t arguments,
+                bool leaves_out);
+  /// Returns the program, with forward, after the derivatives were added.
+  Recorded end(const std::vector<Derivative>& derivatives, const std::vector<ValueId>& saved);
 
   const std::vector<Pass>& passes_;
   Recorder recorder_;
@@ -289,10 +297,10 @@ std::vector<std::vector<ValueId>> Program::Recording::views_of_inputs(const Grap
       }
     }
   };
-  follow(program_->forward_->graph().nodes);
+  follow(program_->forward().nodes);
   follow(backward.nodes);
   std::vector<std::vector<ValueId>> views;
-  for (const ValueId input : program_->forward_->graph().inputs) {
+  for (const ValueId input : program_->forward().inputs) {
     std::vector<ValueId>& of_input = views.emplace_back();
     for (size_t id = 0; id < memory.size(); ++id) {
       if (memory[id] == memory[static_cast<size_t>(input)])
@@ -303,12 +311,17 @@ std::vector<std::vector<ValueId>> Program::Recording::views_of_inputs(const Grap
 }
 
 Program::Recorded Program::Recording::make(Graph forward, std::vector<Derivative> derivatives,
-                                           bool leaves_out) {
+                                           size_t arguments, bool leaves_out) {
   forward.outputs = outputs_;
   forward.values = recorder_.graph().values;
   std::vector<ValueId> saved;
   for (const Derivative& each : derivatives) add_saved(each, saved);
   forward.outputs.insert(forward.outputs.end(), saved.begin(), saved.end());
+  if (!recorder_.reads().empty()) {
+    program_->path_ =
+        Path{.graph = std::move(forward), .arguments = arguments, .reads = recorder_.reads()};
+    return end(derivatives, saved);
+  }
   forward = run_passes(std::move(forward), passes_, &log_);
   if (leaves_out) {
     std::set<ValueId> read(forward.outputs.begin(), forward.outputs.end());
@@ -326,6 +339,11 @@ Program::Recorded Program::Recording::make(Graph forward, std::vector<Derivative
     for (Derivative& each : derivatives) keep_taken(each.results), keep_taken(each.places);
   }
   program_->forward_.emplace(std::move(forward));
+  return end(derivatives, saved);
+}
+
+Program::Recorded Program::Recording::end(const std::vector<Derivative>& derivatives,
+                                          const std::vector<ValueId>& saved) {
   for (const Derivative& each : derivatives) add_backward(each, saved);
   Recorded recorded;
   recorded.program = std::move(program_);
@@ -357,7 +375,7 @@ Program::Recorded Program::Recording::finish(const std::vector<Tensor>& outputs,
     program_->captured_types_.push_back(ValueType::of(tensor));
     program_->captured_require_grad_.push_back(tensor.requires_grad());
   }
-  return make(std::move(forward), std::move(derivatives), /*leaves_out=*/false);
+  return make(std::move(forward), std::move(derivatives), arguments, /*leaves_out=*/false);
 }
 
 Program::Recorded Program::Recording::finish_apart(const std::vector<Tensor>& outputs,
@@ -406,14 +424,14 @@ Program::Recorded Program::Recording::finish_apart(const std::vector<Tensor>& ou
   for (const ParameterCasts::Given& given : casts.given()) {
     program_->casts_.push_back({given.parameter, given.tensor.dtype()});
   }
-  return make(forward, std::move(derivatives), /*leaves_out=*/true);
+  return make(forward, std::move(derivatives), read_.size(), /*leaves_out=*/true);
 }
 
 Program::Recorded Program::record(const Body& body, TensorList inputs,
                                   const std::vector<Pass>& passes) {
   Recording recording(passes);
   for (const Tensor& input : inputs) recording.recorder().add_input(input);
-  std::vector<Tensor> outputs = recording.call(body, inputs);
+  std::vector<Tensor> outputs = recording.call(body, inputs, /*may_read=*/true);
   Recorded recorded = recording.finish(outputs, inputs.size());
   recorded.outputs = std::move(outputs);
   return recorded;
@@ -432,7 +450,7 @@ Program::Recorded Program::record_apart(const Body& body, TensorList inputs, Ten
   std::vector<Tensor> outputs;
   {
     const CastSourceGuard guard(&casts);
-    outputs = recording.call(body, own);
+    outputs = recording.call(body, own, /*may_read=*/false);
   }
   return recording.finish_apart(outputs, casts, inputs.size(), inputs.size() + parameters.size());
 }

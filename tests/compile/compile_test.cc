@@ -235,8 +235,6 @@ TEST(Compile, WhatCannotBeRecordedRunsAsItIs) {
     EXPECT_EQ(compiled.counts().eager, 2);
     EXPECT_THAT(compiled.reasons(), ElementsAre(HasSubstr(reason)));
   };
-  expect_eager([](const Tensor& x) { return x.sum().item<float>() > 20 ? x.neg() : x.exp(); },
-               "it reads values on the host");
   expect_eager(
       [](const Tensor& x) {
         Generator generator(3);

@@ -49,7 +49,8 @@ bool can_broadcast(const Tensor& a, const Tensor& b) {
 
 int64_t dim_of(const Tensor& x, int parameter) { return x.dim() == 0 ? 0 : parameter % x.dim(); }
 
-constexpr int kOperations = 22;
+constexpr int kOperations = 26;
+constexpr int kFirstRead = 24;  ///< operations that read values on the host come last
 
 /// The tensor that the step makes or changes. Operands that do not fit are made to.
 Tensor perform(const Step& step, const Tensor& a, const Tensor& other) {
@@ -111,6 +112,17 @@ Tensor perform(const Step& step, const Tensor& a, const Tensor& other) {
       return a.dim() == 2 && is_real && a.dtype() != DType::kF16 ? a.mm(a.t()) : a.clone();
     case 21:
       return is_real && parameter % 3 == 0 ? dropout(a, 0.25, true) : a.to(DType::kI64).mul(3);
+    case 22:
+      return a.dim() > 0
+                 ? a.index_select(0, arange(parameter + 1, DType::kI64).mul(7).remainder(a.size(0)))
+                 : a;
+    case 23:
+      return bernoulli(a, 0.125 * parameter);
+    case 24:
+      // Few values: there are programs for them.
+      return real.sum().gt(0).item<bool>() ? real.mul(0.5).add(1) : a.neg();
+    case 25:
+      return parameter % 2 == 0 ? masked_select(a, a.gt(0)) : a.mul(real.sum().item<double>() > 1);
   }
   return a;
 }
@@ -203,7 +215,8 @@ void expect_equal_bits(const std::vector<Step>& steps, bool require_grad) {
   options.kernels = KernelBuild::kNever;
   const CompiledFunction compiled =
       compile([&](TensorList inputs) { return run_program(steps, inputs); }, options);
-  for (int seed = 1; seed <= 3; ++seed) {
+  // What the host reads differs with the seed, so each has a program of its own where it does.
+  for (const int seed : {1, 2, 3, 1, 2, 3}) {
     const std::vector<Tensor> mine = inputs_of(seed, require_grad);
     const std::vector<Tensor> theirs = inputs_of(seed, require_grad);
     manual_seed(99);
@@ -217,7 +230,9 @@ void expect_equal_bits(const std::vector<Step>& steps, bool require_grad) {
     if (wanted) RC_ASSERT(same_values(gradients(got, mine).value(), *wanted));
   }
   const CompileCounts counts = compiled.counts();
-  RC_TAG(counts.replayed == 2 ? "compiled" : compiled.reasons().front());
+  RC_TAG(counts.replayed < 3   ? compiled.reasons().front()
+         : counts.replayed < 5 ? "compiled, split"
+                               : "compiled");
 }
 
 RC_GTEST_PROP(RandomPrograms, CompiledGivesEqualBits, ()) {
@@ -228,12 +243,14 @@ RC_GTEST_PROP(RandomPrograms, CompiledGivesEqualGradients, ()) {
   expect_equal_bits(*any_program(), true);
 }
 
-std::vector<Step> program_of(unsigned seed) {
+/// Operations behind `operations` are left out.
+std::vector<Step> program_of(unsigned seed, int operations = kOperations) {
   std::mt19937 random(seed);
   std::vector<Step> steps;
   for (int k = 0; k < 20; ++k) {
-    steps.push_back({static_cast<int>(random() % kOperations), static_cast<int>(random() % 64),
-                     static_cast<int>(random() % 64), static_cast<int>(random() % 8)});
+    steps.push_back({static_cast<int>(random() % static_cast<unsigned>(operations)),
+                     static_cast<int>(random() % 64), static_cast<int>(random() % 64),
+                     static_cast<int>(random() % 8)});
   }
   return steps;
 }
@@ -246,8 +263,8 @@ TEST(RandomPrograms, MostAreRecorded) {
     const std::vector<Step> steps = program_of(i);
     const CompiledFunction compiled =
         compile([&](TensorList inputs) { return run_program(steps, inputs); }, options);
-    for (int seed = 1; seed <= 2; ++seed) (void)compiled(inputs_of(seed, false));
-    replayed += static_cast<int>(compiled.counts().replayed);
+    for (const int seed : {1, 2, 1, 2}) (void)compiled(inputs_of(seed, false));
+    replayed += compiled.counts().replayed >= 2 ? 1 : 0;
   }
   EXPECT_GE(replayed, 15);
 }
@@ -260,10 +277,10 @@ TEST(RandomPrograms, KernelsGiveEqualBits) {
   options.kernels = KernelBuild::kAtOnce;
   int64_t groups = 0;
   for (unsigned i = 0; i < 6; ++i) {
-    const std::vector<Step> steps = program_of(i);
+    const std::vector<Step> steps = program_of(i, kFirstRead);
     const CompiledFunction compiled =
         compile([&](TensorList inputs) { return run_program(steps, inputs); }, options);
-    for (int seed = 1; seed <= 3; ++seed) {
+    for (const int seed : {1, 2, 1, 2}) {
       manual_seed(99);
       const std::vector<Tensor> want = run_program(steps, inputs_of(seed, false));
       manual_seed(99);
