@@ -9,12 +9,16 @@ void example(const Tensor& x) {
 #include "compile/1.inc"
 }
 
-void rows() {
+void reads() {
 #include "compile/2.inc"
 }
 
-void passes() {
+void rows() {
 #include "compile/3.inc"
+}
+
+void passes() {
+#include "compile/4.inc"
 }
 
 }  // namespace lockstep
