@@ -93,7 +93,8 @@ TEST(Deal, AnAuditNamesTheRankThatHasTheMicroBatchNow) {
       folder,
       std::string("reproducibility: BITWISE ") +
           "train { batch_size: 8 micro_batch_size: 1 } audit { every_steps: 1 } inject { "
-          "flip: \"step=2,micro_batch=1,operator=linear_of_gelu_backward,call=1,element=3,bit=22\" "
+          "flip: "
+          "\"step=2,micro_batch=1,operator=linear_of_gelu_backward.out,call=1,element=3,bit=22\" "
           "}");
   const auto found = trained_on_ranks(config, 3, [&](Trainer& trainer) {
     trainer.step();

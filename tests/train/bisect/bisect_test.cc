@@ -54,7 +54,7 @@ TEST_F(Bisect, NamesOperatorModuleElementAndBothValues) {
 TEST_F(Bisect, AFaultOfBackwardBelongsToTheModuleOfItsForwardPass) {
   const RecordedRun a = record("a");
   const RecordedRun b =
-      record("b", flipped("step=2,operator=linear_of_gelu_backward,call=1,element=3,bit=4"));
+      record("b", flipped("step=2,operator=linear_of_gelu_backward.out,call=1,element=3,bit=4"));
   const Bisection result = compare(a, b);
   ASSERT_TRUE(result.found) << describe(result, a, b);
   EXPECT_EQ(result.found->phase, "backward");

@@ -81,9 +81,9 @@ TEST(AuditedRun, OtherPrecisionsAndRecomputationAreAuditedAlike) {
 TEST(AuditedRun, AFlippedBitNamesItsRankAndTheStepIsDoneAgain) {
   const std::string whole = run("", 1).numbers;
   for (const auto& [name, more] :
-       {std::pair("stream_norm", ""), std::pair("linear_of_gelu_backward", ""),
+       {std::pair("stream_norm", ""), std::pair("linear_of_gelu_backward.out", ""),
         std::pair("stream_norm", "device: \"host:0\""),
-        std::pair("linear_of_gelu_backward", "parallel { strategy: FULL_SHARD }")}) {
+        std::pair("linear_of_gelu_backward.out", "parallel { strategy: FULL_SHARD }")}) {
     const Left left = run("audit { every_steps: 3 } " + flip(3, 0, name) + more, 3);
     EXPECT_TRUE(says(left.found, "that rank 0 (")) << left.found;
     EXPECT_TRUE(says(left.found, ". rank 0 (")) << left.found;
@@ -93,7 +93,7 @@ TEST(AuditedRun, AFlippedBitNamesItsRankAndTheStepIsDoneAgain) {
 }
 
 TEST(AuditedRun, TwoRanksFindAFaultThatDoesNotComeBack) {
-  const Left left = run("audit { every_steps: 3 } " + flip(6, 4, "linear_of_gelu_backward"), 2);
+  const Left left = run("audit { every_steps: 3 } " + flip(6, 4, "linear_of_gelu_backward.out"), 2);
   EXPECT_TRUE(says(left.found, ". rank 1 (")) << left.found;
   EXPECT_TRUE(says(left.found, "what it computes now is the auditor's")) << left.found;
   EXPECT_TRUE(left.numbers == run("", 1).numbers);
