@@ -73,7 +73,8 @@ class Group final : public NcclGroup {
   struct Pending {
     Launch launch;
     NcclQueued queued;
-    Event ready;  ///< end of the work queued before it on the caller's stream
+    Event ready;   ///< end of the work queued before it on the caller's stream
+    Event begins;  ///< the same on the group's stream
     std::shared_ptr<WorkState> work = std::make_shared<WorkState>();
     bool is_barrier = false;
   };
@@ -84,6 +85,7 @@ class Group final : public NcclGroup {
   void check_device(const Launch& launch) const;
   void check_usable() const;
   bool launches_at_once() const;
+  void begin(Pending& pending) const;
   void queue(Pending& pending) noexcept;
   void queue_on_side(const Pending& pending);
   void enqueue(const std::vector<Operation>& operations, const Pending& pending);
@@ -268,7 +270,7 @@ Work Group::start(Launch launch) {
   if (at_once) job_.launcher->drain();
   pending->ready.record(current_stream(side_.get().device));
   if (at_once) {
-    side_.get().wait_event(pending->ready);
+    begin(*pending);
     tell_sanitizer(launch);  // before `note`: it may throw, and an operation with a number must run
   }
   pending->queued = note(launch.operations, launch.timeout);
@@ -299,6 +301,11 @@ Work Group::start(Launch launch) {
   return Work(work);
 }
 
+void Group::begin(Pending& pending) const {
+  side_.get().wait_event(pending.ready);
+  pending.begins.record(side_.get());
+}
+
 /// Queues an operation, and gives it to the watch. An error is that of its Work, and the job's.
 void Group::queue(Pending& pending) noexcept {
   NcclQueued& queued = pending.queued;
@@ -315,8 +322,8 @@ void Group::queue(Pending& pending) noexcept {
       if (const std::exception_ptr failure = job_.communicator->failure()) {
         std::rethrow_exception(failure);
       }
-      side.wait_event(pending.ready);
-      queued.begins.record(side);
+      if (!pending.begins.is_recorded()) begin(pending);
+      queued.begins = std::move(pending.begins);
       if (job_.options.compare_calls) {
         compare_nccl_calls(*base_, queued.op, queued.what, {.timeout = pending.launch.timeout});
       }
