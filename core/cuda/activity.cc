@@ -27,9 +27,12 @@ using CopyRecord = CUpti_ActivityMemcpy5;
 using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
 using FillRecord = CUpti_ActivityMemset3;
 
-constexpr std::array kKinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-                               CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
-                               CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_RUNTIME};
+constexpr std::array kKinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                               CUPTI_ACTIVITY_KIND_MEMCPY,
+                               CUPTI_ACTIVITY_KIND_MEMCPY2,
+                               CUPTI_ACTIVITY_KIND_MEMSET,
+                               CUPTI_ACTIVITY_KIND_DRIVER,
+                               CUPTI_ACTIVITY_KIND_RUNTIME};
 
 /// The buffers of a recording. CUPTI takes and returns them from a thread of its own.
 class ActivityBuffers {

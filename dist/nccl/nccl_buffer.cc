@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "dist/nccl/nccl_launcher.h"
+
 namespace lockstep::dist {
 
 NcclBuffer::NcclBuffer(std::shared_ptr<NcclLauncher> launcher,

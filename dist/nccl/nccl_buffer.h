@@ -4,9 +4,10 @@
 
 #include "core/tensor/tensor.h"
 #include "dist/nccl/nccl_communicator.h"
-#include "dist/nccl/nccl_launcher.h"
 
 namespace lockstep::dist {
+
+class NcclLauncher;
 
 /// Memory registered with a group's NCCL communicator, which then accesses it without internal
 /// copies if the machine supports that. Keeps the tensor alive. Once the group is destroyed the
