@@ -8,7 +8,7 @@
 namespace lockstep {
 
 void CachingAllocator::State::unmap_emptied(const std::vector<Chunk*>& chunks,
-                                          const Stream& stream) noexcept {
+                                            const Stream& stream) noexcept {
   for (const Chunk* chunk : chunks) {
     ++rare.driver_frees;
     open(chunk->address, chunk->size);
