@@ -60,6 +60,27 @@ ValueId Graph::add_value(const ValueType& type) {
   return static_cast<ValueId>(values.size()) - 1;
 }
 
+std::vector<Value> call(const Operator& op, const std::vector<NodeArgument>& arguments,
+                        TensorList tensors) {
+  std::vector<Value> all;
+  for (const NodeArgument& argument : arguments) {
+    const TensorList own = tensors.first(argument.values.size());
+    tensors = tensors.subspan(own.size());
+    if (argument.kind == NodeArgument::Kind::kConstant) {
+      all.push_back(argument.constant);
+    } else if (argument.kind == NodeArgument::Kind::kTensors) {
+      all.emplace_back(own);
+    } else {
+      all.push_back(own[0].defined() ? Value(own[0]) : Value());
+    }
+  }
+  Stack stack(all);
+  op.call_boxed(stack);
+  std::vector<Value> results;
+  for (const Value& result : stack.results()) results.push_back(result.own());
+  return results;
+}
+
 void check(const Graph& graph) {
   const auto count = static_cast<ValueId>(graph.values.size());
   std::vector<bool> defined(graph.values.size(), false);

@@ -103,6 +103,11 @@ void each_read(Node& node, Visit&& visit) {
   }
 }
 
+/// Calls an operator on the arguments of a node: `tensors` has one for each of their values,
+/// undefined for kAbsent. Returns the results.
+std::vector<Value> call(const Operator& op, const std::vector<NodeArgument>& arguments,
+                        TensorList tensors);
+
 /// Throws Error, naming the node, unless every value is defined once and before it is read,
 /// arguments fit the operator's schema, inputs, outputs and writes name values, and nodes that run
 /// once depend on others of these alone.

@@ -28,29 +28,14 @@ bool same_argument(const NodeArgument& a, const NodeArgument& b) {
 }  // namespace
 
 std::vector<Value> HostRead::read(TensorList tensors) const {
-  std::vector<Value> got;
   if (of_sizes) {
-    for (const Tensor& tensor : tensors) got.push_back(Value(tensor.sizes()).own());
-    return got;
+    std::vector<Value> sizes;
+    for (const Tensor& tensor : tensors) sizes.push_back(Value(tensor.sizes()).own());
+    return sizes;
   }
   const NoGradGuard no_grad;
   const AutocastStateGuard no_autocast({});
-  std::vector<Value> all;
-  for (const NodeArgument& argument : arguments) {
-    const TensorList own = tensors.first(argument.values.size());
-    tensors = tensors.subspan(own.size());
-    if (argument.kind == NodeArgument::Kind::kConstant) {
-      all.push_back(argument.constant);
-    } else if (argument.kind == NodeArgument::Kind::kTensors) {
-      all.emplace_back(own);
-    } else {
-      all.push_back(own[0].defined() ? Value(own[0]) : Value());
-    }
-  }
-  Stack stack(all);
-  op->call_boxed(stack);
-  for (const Value& result : stack.results()) got.push_back(result.own());
-  return got;
+  return call(*op, arguments, tensors);
 }
 
 bool same_constant(const Value& a, const Value& b) {

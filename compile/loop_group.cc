@@ -48,23 +48,13 @@ Tensor few_elements(const ValueType& type) {
 
 /// Calls the operator, which names what is out of range.
 [[noreturn]] void throw_out_of_range(const Node& node, const std::vector<Tensor>& values) {
-  std::vector<Value> arguments;
-  std::vector<std::vector<Tensor>> lists(node.arguments.size());
-  for (size_t i = 0; i < node.arguments.size(); ++i) {
-    const NodeArgument& argument = node.arguments[i];
+  std::vector<Tensor> tensors;
+  for (const NodeArgument& argument : node.arguments) {
     for (const ValueId id : argument.values) {
-      lists[i].push_back(id == kAbsent ? Tensor() : values[static_cast<size_t>(id)]);
-    }
-    if (argument.kind == NodeArgument::Kind::kConstant) {
-      arguments.push_back(argument.constant);
-    } else if (argument.kind == NodeArgument::Kind::kTensors) {
-      arguments.emplace_back(TensorList(lists[i]));
-    } else {
-      arguments.push_back(lists[i][0].defined() ? Value(lists[i][0]) : Value());
+      tensors.push_back(id == kAbsent ? Tensor() : values[static_cast<size_t>(id)]);
     }
   }
-  Stack stack(arguments);
-  node.op->call_boxed(stack);
+  (void)call(*node.op, node.arguments, tensors);
   throw Error(fmt::format("[{}] an index is out of range.", node.op->name()));
 }
 

@@ -60,6 +60,13 @@ struct SplitProgram::Part {
   std::vector<Branch> branches;        ///< by what is read
   std::shared_ptr<const Program> way;  ///< that ends here
 
+  /// The index of the branch for what was read; the number of branches if there is none.
+  size_t branch_for(const std::vector<Value>& got) const {
+    const auto found = std::ranges::find_if(
+        branches, [&](const Branch& each) { return same_constants(each.values, got); });
+    return static_cast<size_t>(found - branches.begin());
+  }
+
   std::vector<Tensor> gather(const std::vector<Source>& sources, TensorList arguments,
                              const std::vector<Tensor>& results) const {
     std::vector<Tensor> tensors;
@@ -242,15 +249,12 @@ class SplitProgram::Maker {
     std::vector<Ways> by_values;
     for (const auto& way : ways) {
       const std::vector<Value>& values = way->path()->reads[depth].values;
-      const auto found = std::ranges::find_if(part.branches, [&](const Part::Branch& branch) {
-        return same_constants(branch.values, values);
-      });
-      if (found == part.branches.end()) {
+      const size_t at = part.branch_for(values);
+      if (at == part.branches.size()) {
         part.branches.push_back({values, nullptr});
-        by_values.push_back({way});
-      } else {
-        by_values[static_cast<size_t>(found - part.branches.begin())].push_back(way);
+        by_values.emplace_back();
       }
+      by_values[at].push_back(way);
     }
     for (size_t i = 0; i < by_values.size(); ++i) {
       part.branches[i].part = this->part(by_values[i], depth + 1, part.recorded.outputs);
@@ -312,10 +316,8 @@ std::optional<std::vector<Tensor>> SplitProgram::run(TensorList inputs, std::str
     if (part->way) return part->way->deliver(inputs, std::move(results));
     const std::vector<Value> values =
         part->read->read(part->gather(part->read_tensors, inputs, results));
-    const auto branch = std::ranges::find_if(part->branches, [&](const Part::Branch& each) {
-      return same_constants(each.values, values);
-    });
-    if (branch == part->branches.end()) {
+    const size_t branch = part->branch_for(values);
+    if (branch == part->branches.size()) {
       miss = description(*part->read, values);
       for (const Part::Branch& each : part->branches) {
         miss += (&each == part->branches.data() ? ", not " : " or ") + to_string(each.values);
@@ -323,7 +325,7 @@ std::optional<std::vector<Tensor>> SplitProgram::run(TensorList inputs, std::str
       default_generator().set_state(drawn);
       return std::nullopt;
     }
-    part = branch->part.get();
+    part = part->branches[branch].part.get();
   }
 }
 
