@@ -80,17 +80,21 @@ Tensor chain(const Tensor& x, int length) {
   return y;
 }
 
+/// `body`, compiled with kernels made when that is asked for.
+template <class Body>
+auto compiled(const Body& body, KernelBuild kernels) {
+  CompileOptions options;
+  options.kernels = kernels;
+  return compile(body, options);
+}
+
 void time_chains(int64_t elements, int rounds, nlohmann::ordered_json& figures) {
   const Tensor x = randn({elements});
   const Tensor copy = empty_like(x);
   for (const int length : {2, 5, 10, 20}) {
-    const auto compiled = [length](KernelBuild kernels) {
-      CompileOptions options;
-      options.kernels = kernels;
-      return compile([length](const Tensor& input) { return chain(input, length); }, options);
-    };
-    const CompiledTensorFunction loops = compiled(KernelBuild::kNever);
-    const CompiledTensorFunction kernel = compiled(KernelBuild::kAtOnce);
+    const auto body = [length](const Tensor& input) { return chain(input, length); };
+    const CompiledTensorFunction loops = compiled(body, KernelBuild::kNever);
+    const CompiledTensorFunction kernel = compiled(body, KernelBuild::kAtOnce);
     keep(kernel(x));
     const std::vector<double> times =
         alternate(rounds, {[&] { keep(chain(x, length)); }, [&] { keep(loops(x)); },
@@ -126,13 +130,8 @@ void time_rows(int64_t elements, int rounds, nlohmann::ordered_json& figures) {
         stream_sum_norm(in[0], in[1], {kLength}, in[2], in[3], 1e-5, true, std::nullopt);
     return std::vector<Tensor>{sum, gelu(norm)};
   };
-  const auto compiled = [&](KernelBuild kernels) {
-    CompileOptions options;
-    options.kernels = kernels;
-    return compile(by_hand, options);
-  };
-  const CompiledFunction loops = compiled(KernelBuild::kNever);
-  const CompiledFunction kernel = compiled(KernelBuild::kAtOnce);
+  const CompiledFunction loops = compiled(by_hand, KernelBuild::kNever);
+  const CompiledFunction kernel = compiled(by_hand, KernelBuild::kAtOnce);
   const std::vector<Tensor> inputs = {x, residual, weight, bias};
   const auto forward = [&](const auto& function) {
     return [&inputs, &function] { keep(function(inputs)[1]); };
@@ -158,13 +157,8 @@ void time_embedding(int64_t elements, int rounds, nlohmann::ordered_json& figure
     const Tensor sum = add(embedding(in[0], in[1]), embedding(in[2], in[3]));
     return std::vector<Tensor>{dropout(mul(sum, 1.5), 0.1, true)};
   };
-  const auto compiled = [&](KernelBuild kernels) {
-    CompileOptions options;
-    options.kernels = kernels;
-    return compile(embedded, options);
-  };
-  const CompiledFunction loops = compiled(KernelBuild::kNever);
-  const CompiledFunction kernel = compiled(KernelBuild::kAtOnce);
+  const CompiledFunction loops = compiled(embedded, KernelBuild::kNever);
+  const CompiledFunction kernel = compiled(embedded, KernelBuild::kAtOnce);
   const std::vector<Tensor> inputs = {tokens, numbers.mul(77).remainder(kTokens), places,
                                       numbers.remainder(kTokens)};
   const auto forward = [&](const auto& function) {
