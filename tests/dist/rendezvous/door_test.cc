@@ -9,13 +9,13 @@
 #include <future>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "dist/rendezvous/newcomer.h"
 #include "dist/rendezvous/socket.h"
 #include "dist/rendezvous/store.h"
 #include "dist/rendezvous/store_server.h"
+#include "tests/core/base/comes_true.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::dist {
@@ -24,17 +24,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-/// Polls until `condition` is true; false after 20 s.
-template <class Condition>
-bool comes_true_soon(Condition condition) {
-  const auto until = std::chrono::steady_clock::now() + 20s;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
 
 /// The door of a job of two ranks, and processes that knock there.
 class DoorOfAJob : public testing::Test {
@@ -69,7 +58,7 @@ class DoorOfAJob : public testing::Test {
     });
   }
   bool are_ready(int count) const {
-    return comes_true_soon([&] { return door_->ready() == count; });
+    return comes_true([&] { return door_->ready() == count; });
   }
 
   std::string address_;
@@ -137,7 +126,7 @@ TEST_F(DoorOfAJob, IsFoundWhereTheLostLeaderSaidThatItWouldBe) {
   Endpoint of_another{"127.0.0.1", 0};
   (void)listen_at(of_another);
   const Door another({.address = to_string(of_another), .job = "job-b", .secret = "open barley"});
-  ASSERT_TRUE(comes_true_soon([&] { return another.is_open(); }));
+  ASSERT_TRUE(comes_true([&] { return another.is_open(); }));
   NewcomerOptions late = options();
   late.address = to_string(free);
   late.doors = {to_string(free), "no-such-host.invalid:4000", to_string(of_another), address_};
@@ -193,7 +182,7 @@ TEST_F(DoorOfAJob, TellsARankThatComesTooLateHowToJoin) {
 
 TEST_F(DoorOfAJob, IsNotHeldUpByStrangers) {
   open();
-  ASSERT_TRUE(comes_true_soon([&] { return door_->is_open(); }));
+  ASSERT_TRUE(comes_true([&] { return door_->is_open(); }));
   std::vector<Descriptor> strangers;
   for (int i = 0; i < 300; ++i) {
     strangers.push_back(

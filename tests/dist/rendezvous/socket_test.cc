@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "tests/core/base/child_process.h"
+#include "tests/core/base/comes_true.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep::dist {
@@ -60,11 +61,6 @@ TEST(Socket, AHostAnswersWhatKeepAliveAsks) {
   const Descriptor listener = listen_at(endpoint);
   const Connected near = connect_to(endpoint, Clock::now() + milliseconds(5000));
   ASSERT_TRUE(near.socket) << near.error;
-  const auto comes_true = [](const auto& condition) {
-    const auto until = Clock::now() + std::chrono::seconds(60);
-    while (!condition() && Clock::now() < until) std::this_thread::sleep_for(milliseconds(5));
-    return condition();
-  };
   EXPECT_TRUE(comes_true([&] { return unanswered_for(near.socket) > milliseconds(0); }))
       << "nobody asks, so nobody answers";
   keep_alive(near.socket, milliseconds(10'000));

@@ -11,27 +11,15 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "launcher/launch/child_process.h"
+#include "tests/core/base/comes_true.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {
-
-/// Polls until `condition` is true. Returns false after `limit`.
-inline bool comes_true(const std::function<bool()>& condition,
-                       std::chrono::seconds limit = std::chrono::seconds(60)) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
 
 /// Whether the process exists and is not a zombie.
 inline bool runs(pid_t pid) {
