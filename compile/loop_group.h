@@ -33,8 +33,7 @@ bool is_column_of(const Dims& sizes, const Dims& of);
 /// How a group of such nodes (fuse_pointwise) runs: as one pass over memory, with the operators'
 /// own loops or with a kernel that was made of the same functors. Rows that nodes of the group
 /// gather, and truths that they draw (compile/block_filled.h), are there while a block is computed.
-/// Thread-safe; `request_kernel` is
-/// called before others run it.
+/// Thread-safe; `request_kernel` is called before others run it.
 class LoopGroup {
  public:
   /// `is_read_later` says of a value whether anything outside the group reads it. Throws Error for

@@ -98,7 +98,8 @@ class Program : public std::enable_shared_from_this<Program> {
   /// The inputs of forward.
   std::vector<Tensor> arguments(TensorList inputs, TensorList parameters) const;
   bool differentiates() const;
-  /// The same for `all` inputs of forward; those that `is_kept` denies may be undefined.
+  /// Does what `deliver` does with `all` inputs of forward; those that `is_kept` denies may be
+  /// undefined.
   std::vector<Tensor> deliver_outputs(const std::vector<Tensor>& all,
                                       std::vector<Tensor> results) const;
   /// Whether outputs are derived from the input, or are it.

@@ -80,8 +80,8 @@ struct LoopProgram {
     int64_t period = 0;
     int32_t buffer = -1;  ///< of kScratch and kResult: the one that holds its elements meanwhile
     int32_t rows = -1;    ///< of kGathered: the slot of kRowNumbers
-    /// Of kScratch and kResult: its elements are drawn instead of computed, and true with this
-    /// probability, as `bernoulli` draws them.
+    /// A slot of kScratch or kResult may be drawn instead of computed: its elements are true with
+    /// this probability, as `bernoulli` draws them.
     std::optional<double> drawn = {};
   };
   struct Step {

@@ -60,8 +60,7 @@ class NcclGroup : public ProcessGroup {
  public:
   /// Registers a contiguous tensor of the group's device with NCCL, after the operations before.
   /// Its memory must be one allocation of the driver: NCCL may map the first one alone into other
-  /// processes. `registered_memory` has such memory.
-  /// Intended for long-lived memory.
+  /// processes. `registered_memory` has such memory. Intended for long-lived memory.
   virtual NcclBuffer register_buffer(const Tensor& tensor) = 0;
 
   /// Returns a group of the remaining ranks, over `remaining`, their own communicator (in the same

@@ -18,7 +18,7 @@ struct RandomBlock {
 
 /// keep[i] = 1 with probability p, from one word per element for every dtype: 4 elements a group.
 void draw_mask(const RandomBlock& words, double p, uint8_t* keep);
-/// The same for elements [first, first + count) of a call.
+/// Draws elements [first, first + count) of the mask of a call.
 void draw_mask(const RandomKey& key, double p, int64_t first, int64_t count, uint8_t* keep);
 
 /// Key of the next call of `generator`, or of the thread's default generator if it is null.
