@@ -15,7 +15,8 @@ struct Pass {
   std::function<Graph(Graph)> run;
 };
 
-/// The passes that `compile` runs unless told otherwise, in their order.
+/// The passes that `compile` runs unless told otherwise, in their order: those of the plug-ins that
+/// are loaded, and then ours.
 std::vector<Pass> default_passes();
 
 }  // namespace lockstep::compiler

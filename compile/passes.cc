@@ -8,6 +8,7 @@
 
 #include "compile/fusion.h"
 #include "core/base/check.h"
+#include "core/plugin/graph_passes.h"
 
 namespace lockstep::compiler {
 
@@ -68,6 +69,42 @@ std::string changes(const Census& before, const Census& after) {
                     after.grouped));
   }
   return text;
+}
+
+std::string types_of(const Graph& graph, const std::vector<ValueId>& ids) {
+  std::string text;
+  for (const ValueId id : ids) {
+    text += (text.empty() ? "" : ", ") + (id == kAbsent ? "None" : to_string(type_of(graph, id)));
+  }
+  return text;
+}
+
+/// Runs the pass on the text of the graph, and checks what others rely on: the numbers of the
+/// inputs, and types.
+Graph run_plugin_pass(const PluginPass& pass, Graph graph) {
+  const std::string text = pass.run(to_string(graph));
+  Graph changed;
+  try {
+    changed = parse_graph(text);
+  } catch (const Error& error) {
+    throw Error(
+        fmt::format("[compile] what pass {} gives is no graph: {}", pass.name, error.what()));
+  }
+  const auto compare = [&](const char* what, const std::vector<ValueId>& before,
+                           const std::vector<ValueId>& after) {
+    const std::string want = types_of(graph, before), got = types_of(changed, after);
+    LS_CHECK(want == got, Error, "[compile] {} of pass {}: expected {}, got {}.", what, pass.name,
+             want, got);
+  };
+  compare("inputs", graph.inputs, changed.inputs);
+  compare("outputs", graph.outputs, changed.outputs);
+  LS_CHECK(changed.inputs == graph.inputs && changed.writes.size() == graph.writes.size(), Error,
+           "[compile] pass {} changed the numbers of inputs, or what is written into them.",
+           pass.name);
+  for (size_t id = changed.values.size(); id < graph.values.size(); ++id) {
+    changed.values.push_back(graph.values[id]);
+  }
+  return changed;
 }
 
 }  // namespace
@@ -141,13 +178,22 @@ Graph merge_common_subexpressions(Graph graph) {
 }
 
 std::vector<Pass> default_passes() {
-  return {{"remove_casts", remove_casts},
-          {"read_unexpanded", read_unexpanded},
-          {"remove_dead_code", remove_dead_code},
-          {"merge_common_subexpressions", merge_common_subexpressions},
-          {"fold_constants", fold_constants},
-          {"fuse_rows", fuse_rows},
-          {"fuse_pointwise", [](Graph graph) { return fuse_pointwise(std::move(graph)); }}};
+  std::vector<Pass> passes;
+  for (PluginPass& pass : plugin_passes()) {
+    const std::string name = pass.name;
+    passes.push_back({name, [pass = std::move(pass)](Graph graph) {
+                        return run_plugin_pass(pass, std::move(graph));
+                      }});
+  }
+  passes.insert(passes.end(),
+                {{"remove_casts", remove_casts},
+                 {"read_unexpanded", read_unexpanded},
+                 {"remove_dead_code", remove_dead_code},
+                 {"merge_common_subexpressions", merge_common_subexpressions},
+                 {"fold_constants", fold_constants},
+                 {"fuse_rows", fuse_rows},
+                 {"fuse_pointwise", [](Graph graph) { return fuse_pointwise(std::move(graph)); }}});
+  return passes;
 }
 
 Graph run_passes(Graph graph, const std::vector<Pass>& passes, std::vector<std::string>* log) {

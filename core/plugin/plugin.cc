@@ -9,6 +9,7 @@
 #include "core/base/mutex.h"
 #include "core/base/process_exit.h"
 #include "core/dispatch/op.h"
+#include "core/plugin/graph_passes.h"
 #include "core/plugin/plugin_call.h"
 
 namespace lockstep {
@@ -168,6 +169,7 @@ struct Plugin::Library {
       run_plugin_init(init, plugin);
       for (const auto& op : plugin.operators) define(*op);
       for (const auto& wanted : plugin.overrides) override_kernel(wanted);
+      passes = register_passes(plugin);
     } catch (const DispatchError& error) {
       const std::string_view message = error.what();
       if (message.find(path) != std::string_view::npos) throw;
@@ -234,6 +236,7 @@ struct Plugin::Library {
   std::vector<std::string> defined;
   std::vector<std::string> overridden;
   std::vector<Registration> registrations;
+  std::shared_ptr<void> passes;
 };
 
 Plugin load_library(const std::string& path) {

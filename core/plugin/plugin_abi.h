@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define LS_PLUGIN_ABI_VERSION 4
+#define LS_PLUGIN_ABI_VERSION 5
 
 #if defined(_WIN32)
 #define LS_PLUGIN_EXPORT __declspec(dllexport)
@@ -42,6 +42,7 @@ typedef struct ls_plugin ls_plugin; /* the library being loaded */
 typedef struct ls_op ls_op;         /* an operator being defined; valid during ls_plugin_init */
 typedef struct ls_call ls_call;     /* one call of one of its functions */
 typedef struct ls_tensor ls_tensor; /* a counted reference to a tensor */
+typedef struct ls_text ls_text;     /* a text that a function of the plug-in gives */
 
 /* Element types. */
 enum { LS_BOOL, LS_U8, LS_I8, LS_I16, LS_I32, LS_I64, LS_F16, LS_BF16, LS_F32, LS_F64 };
@@ -134,6 +135,8 @@ typedef struct ls_launch_shape {
 
 /* A function of a plug-in, which the host calls with the registered `data`; 0 on success. */
 typedef int (*ls_function)(void* data, ls_call* call);
+/* version 5: a pass over the graph of a compiled function, null-terminated text. */
+typedef int (*ls_graph_pass)(void* data, const char* graph, ls_text* result);
 
 typedef struct ls_host {
   size_t size;
@@ -284,6 +287,17 @@ typedef struct ls_host {
   /* Like `call`, for an operator whose one result is a number. */
   int (*call_for_value)(const char* op, const ls_value* arguments, uint32_t argument_count,
                         ls_value* result);
+
+  /* --- version 5: compiled functions -------------------------------------------------------- */
+
+  /* In ls_plugin_init: adds a pass, which functions that are compiled from then on run before the
+   * host's own. It gets a graph as `lockstep graph --compiled` prints it, before anything is fused,
+   * and may give (`set_text`) the text of another one with the same inputs and as many outputs,
+   * which computes the same bits; values keep their numbers, new ones have new numbers. `name`
+   * stands in the log. */
+  int (*add_graph_pass)(ls_plugin* plugin, const char* name, ls_graph_pass pass, void* data);
+  /* Graph pass: sets the result, of which the host keeps a copy. */
+  int (*set_text)(ls_text* result, const char* text, size_t length);
 } ls_host;
 
 /* Defined by the plug-in. */

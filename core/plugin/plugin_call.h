@@ -38,6 +38,11 @@ struct ls_call {
   lockstep::PluginMemory memory;                                 ///< kernel
 };
 
+/// What a graph pass gives.
+struct ls_text {
+  std::optional<std::string> text;
+};
+
 namespace lockstep {
 
 /// The error of the last failed host function on this thread, until a plug-in passes it on.

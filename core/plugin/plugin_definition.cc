@@ -166,6 +166,25 @@ int override_kernel(ls_plugin* plugin, const char* name, int32_t backend, int32_
   });
 }
 
+int add_graph_pass(ls_plugin* plugin, const char* name, ls_graph_pass pass, void* data) {
+  return guarded([&] {
+    check_open(plugin);
+    LS_CHECK(name != nullptr && *name != '\0', DispatchError,
+             "[plugin] a graph pass has no name: expected one for the log.");
+    LS_CHECK(pass != nullptr, DispatchError, "[{}] the graph pass is NULL: expected a function.",
+             name);
+    plugin->passes.push_back({name, pass, data});
+  });
+}
+
+int set_text(ls_text* result, const char* text, size_t length) {
+  return guarded([&] {
+    LS_CHECK(result != nullptr && text != nullptr, DispatchError,
+             "[plugin] set_text: expected the result of a graph pass and a text, got NULL.");
+    result->text.emplace(text, length);
+  });
+}
+
 }  // namespace
 
 void add_definition_functions(ls_host& host) {
@@ -181,6 +200,8 @@ void add_definition_functions(ls_host& host) {
   host.add_in_place_form = &add_in_place_form;
   host.add_out_form = &add_out_form;
   host.set_batching = &set_batching;
+  host.add_graph_pass = &add_graph_pass;
+  host.set_text = &set_text;
 }
 
 }  // namespace lockstep

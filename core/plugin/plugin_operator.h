@@ -93,10 +93,16 @@ struct ls_plugin {
     std::string op;
     lockstep::PluginKernel kernel;
   };
+  struct Pass {
+    std::string name;
+    ls_graph_pass function = nullptr;
+    void* data = nullptr;
+  };
 
   const char* library = "";
   bool initialising = true;
   std::unique_ptr<lockstep::PluginImages> images = std::make_unique<lockstep::PluginImages>();
   std::vector<std::unique_ptr<ls_op>> operators;
   std::deque<Override> overrides;
+  std::vector<Pass> passes;
 };

@@ -334,6 +334,20 @@ class Library {
         plugin_, op, static_cast<int32_t>(backend), static_cast<int32_t>(strides),
         Thunk::type().c_str(), &Thunk::kernel, reinterpret_cast<void*>(pointer)));
   }
+  /// Adds a pass over the graphs of compiled functions: it takes the text of a graph and returns
+  /// that of one that computes the same bits (`add_graph_pass` of core/plugin/plugin_abi.h).
+  void graph_pass(const char* name, std::string (*pass)(const std::string& graph)) {
+    detail::check(detail::host->add_graph_pass(
+        plugin_, name,
+        [](void* data, const char* graph, ls_text* result) {
+          return detail::guarded([&] {
+            const std::string changed =
+                reinterpret_cast<std::string (*)(const std::string&)>(data)(graph);
+            detail::check(detail::host->set_text(result, changed.data(), changed.size()));
+          });
+        },
+        reinterpret_cast<void*>(pass)));
+  }
 
  private:
   ls_plugin* plugin_;

@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Builds, ElementwisePlugin,
 
 TEST_P(ElementwisePlugin, DefinesOperatorsThatAreCalledByName) {
   EXPECT_THAT(plugin_->defined(), Contains("test::scale_clamp_"));
-  EXPECT_EQ(plugin_->abi_version(), 4u);
+  EXPECT_EQ(plugin_->abi_version(), 5u);
   const Tensor x = tensor({1, 2, 4});
   EXPECT_THAT(elements(call_op("test::scale_clamp", {x, 2})), ElementsAre(2, 4, 6));
   EXPECT_THAT(elements(call_op("test::scale_clamp", {x, 2}, {{"max", 3.5}})),
@@ -297,7 +297,7 @@ TEST(Plugin, OfAnOlderAbiWorks) {
 
 TEST(Plugin, OfANewerAbiIsRefused) {
   expect_error<DispatchError>([] { (void)load_library(library("faulty_newer_abi")); },
-                              "libfaulty_newer_abi.so: made for version 5", "expected 1 to 4");
+                              "libfaulty_newer_abi.so: made for version 6", "expected 1 to 5");
 }
 
 TEST(Plugin, FilesThatAreNoneAreNamedWithTheReason) {
