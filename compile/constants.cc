@@ -14,10 +14,6 @@ namespace {
 /// Of what an interpreter keeps for one graph.
 constexpr int64_t kMostConstantBytes = int64_t{16} << 20;
 
-int64_t bytes_of(const ValueType& type) {
-  return count_elements(type.sizes) * static_cast<int64_t>(size_of(type.dtype));
-}
-
 /// Decides which nodes run once.
 class ConstantNodes {
  public:

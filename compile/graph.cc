@@ -55,13 +55,16 @@ ValueType ValueType::of(const Tensor& tensor) {
   return {tensor.dtype(), tensor.device(), to_dims(tensor.sizes()), to_dims(tensor.strides())};
 }
 
+int64_t bytes_of(const ValueType& type) {
+  return count_elements(type.sizes) * static_cast<int64_t>(size_of(type.dtype));
+}
+
 ValueId Graph::add_value(const ValueType& type) {
   values.push_back(type);
   return static_cast<ValueId>(values.size()) - 1;
 }
 
-std::vector<Value> call(const Operator& op, const std::vector<NodeArgument>& arguments,
-                        TensorList tensors) {
+std::vector<Value> argument_values(const std::vector<NodeArgument>& arguments, TensorList tensors) {
   std::vector<Value> all;
   for (const NodeArgument& argument : arguments) {
     const TensorList own = tensors.first(argument.values.size());
@@ -74,6 +77,12 @@ std::vector<Value> call(const Operator& op, const std::vector<NodeArgument>& arg
       all.push_back(own[0].defined() ? Value(own[0]) : Value());
     }
   }
+  return all;
+}
+
+std::vector<Value> call(const Operator& op, const std::vector<NodeArgument>& arguments,
+                        TensorList tensors) {
+  std::vector<Value> all = argument_values(arguments, tensors);
   Stack stack(all);
   op.call_boxed(stack);
   std::vector<Value> results;

@@ -28,6 +28,8 @@ struct ValueType {
            same(a.strides, b.strides);
   }
 };
+/// Of its elements, without gaps.
+int64_t bytes_of(const ValueType& type);
 /// "float32[2, 3]"; with strides unless they are row-major, and the device unless it is cpu.
 std::string to_string(const ValueType& type);
 
@@ -103,8 +105,10 @@ void each_read(Node& node, Visit&& visit) {
   }
 }
 
-/// Calls an operator on the arguments of a node: `tensors` has one for each of their values,
-/// undefined for kAbsent. Returns the results.
+/// The arguments of a node as an operator takes them: `tensors` has one for each of their values,
+/// undefined for kAbsent, and must outlive them.
+std::vector<Value> argument_values(const std::vector<NodeArgument>& arguments, TensorList tensors);
+/// Calls an operator on the arguments of a node, and returns the results.
 std::vector<Value> call(const Operator& op, const std::vector<NodeArgument>& arguments,
                         TensorList tensors);
 

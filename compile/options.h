@@ -29,6 +29,9 @@ struct CompileOptions {
   int most_programs = 8;
   std::vector<compiler::Pass> passes = compiler::default_passes();
   KernelBuild kernels = KernelBuild::kInBackground;
+  /// Share of the memory that forward would keep for backward, 0 to 1, that it may keep: backward
+  /// computes the rest again (docs/compile.md, "Less memory").
+  double activation_budget = 1;
 };
 
 /// What decides, besides the state of the thread, what a call of a compiled function computes.

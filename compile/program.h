@@ -34,7 +34,7 @@ class Program : public std::enable_shared_from_this<Program> {
   /// Calls `body` and records it; where its results require grad, the derivative as well. The call
   /// has the effects and the results that it has without recording. Where `body` reads values on
   /// the host, the program is one way through it, with a path. Rethrows what `body` throws.
-  static Recorded record(const Body& body, TensorList inputs, const std::vector<Pass>& passes);
+  static Recorded record(const Body& body, TensorList inputs, const CompileOptions& options);
   /// Records `body` as a function of `parameters` too, which it reads besides its inputs, so that
   /// the program can run with others. The call is made for the record alone: it is part of no
   /// recorded computation, draws no numbers that others would have drawn, and returns no outputs. A
@@ -45,7 +45,7 @@ class Program : public std::enable_shared_from_this<Program> {
   /// runs: casts that are kept are not made again. Where a parameter has a destination for its
   /// gradient (set_grad_destination), there is a second derivative that writes there.
   static Recorded record_apart(const Body& body, TensorList inputs, TensorList parameters,
-                               const std::vector<Pass>& passes);
+                               const CompileOptions& options);
 
   /// Has kernels made for the groups of all graphs, and waits for them if asked to. To be called
   /// before the first run.

@@ -41,6 +41,8 @@ std::string_view interception(TensorList inputs) {
 ProgramCache::ProgramCache(CompileOptions options) : options_(std::move(options)) {
   LS_CHECK(options_.most_programs >= 1, Error,
            "[compile] most_programs: expected at least 1, got {}.", options_.most_programs);
+  LS_CHECK(options_.activation_budget >= 0 && options_.activation_budget <= 1, Error,
+           "[compile] activation_budget: expected 0 to 1, got {}.", options_.activation_budget);
 }
 
 bool ProgramCache::Entry::captured_are_as_recorded() const {
@@ -206,7 +208,7 @@ std::vector<Tensor> ProgramCache::run(const Body& body, const CompiledArguments&
     if (outputs) return std::move(*outputs);
   }
   if (!records) return body(call.inputs);
-  Program::Recorded recorded = Program::record(body, call.inputs, options_.passes);
+  Program::Recorded recorded = Program::record(body, call.inputs, options_);
   std::vector<Tensor> outputs = std::move(recorded.outputs);
   request_kernels(recorded);
   if (choice.split || (recorded.program && recorded.program->path() != nullptr)) {
@@ -223,7 +225,7 @@ std::vector<Tensor> ProgramCache::run_alike(const Body& body, const CompiledArgu
   if (!choice.records) return body(call.inputs);
   Program::Recorded recorded;
   try {
-    recorded = Program::record_apart(body, call.inputs, call.parameters, options_.passes);
+    recorded = Program::record_apart(body, call.inputs, call.parameters, options_);
   } catch (const Error& error) {  // one of the body comes again
     recorded.failure = error.what();
   }

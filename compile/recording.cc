@@ -11,6 +11,7 @@
 #include "autograd/saved_tensor_hooks.h"
 #include "compile/passes.h"
 #include "compile/program.h"
+#include "compile/recomputation.h"
 #include "compile/recorder.h"
 #include "core/base/check.h"
 #include "core/dispatch/thread_state.h"
@@ -30,8 +31,11 @@ bool has_gradient_hooks(const Tensor& tensor) {
          (!hooks->tensor.empty() || (!tensor.is_leaf() && !hooks->before.empty()));
 }
 
+/// Whether backward of all of them runs on the calling thread.
 bool is_synchronous(const std::vector<Tensor>& tensors) {
-  return std::ranges::all_of(tensors, [](const Tensor& tensor) { return tensor.device() == kCPU; });
+  return std::ranges::all_of(tensors, [](const Tensor& tensor) {
+    return tensor.device() == kCPU || tensor.device() == kMeta;
+  });
 }
 
 /// Another tensor of the same elements, without the history.
@@ -86,7 +90,7 @@ class ParameterCasts final : public CastSource {
 
 class Program::Recording {
  public:
-  explicit Recording(const std::vector<Pass>& passes) : passes_(passes) {}
+  explicit Recording(const CompileOptions& options) : options_(options) {}
 
   Recorder& recorder() { return recorder_; }
   /// Calls the body, and splits the program where it reads values on the host if it `may_read`.
@@ -128,19 +132,22 @@ class Program::Recording {
   Derivative differentiate(const std::vector<Tensor>& destinations, bool again);
   /// Memory for the gradients of the leaves from `first` to `end` among the inputs.
   std::vector<Tensor> destinations(size_t first, size_t end) const;
-  /// What a derivative reads of values that are made before.
-  void add_saved(const Derivative& of, std::vector<ValueId>& saved) const;
-  void add_backward(const Derivative& of, const std::vector<ValueId>& saved);
+  /// Adds to `saved_` what a derivative reads of values that are made before.
+  void add_saved(const Derivative& of);
+  /// Has forward keep less where the budget is lower: sets `saved_` and `again_`. The first
+  /// `arguments` inputs are not there in any case.
+  void keep_within_budget(const Graph& forward, size_t arguments);
+  void add_backward(const Derivative& of);
   /// For each input of forward, the values of `backward` that share its memory.
   std::vector<std::vector<ValueId>> views_of_inputs(const Graph& backward) const;
   /// Sets forward, and the derivatives, where there are any. The first `arguments` of its inputs
-  /// are not captured; inputs that are not read may be left out.
+  /// are neither parameters nor captured; inputs that are not read may be left out.
   Recorded make(Graph forward, std::vector<Derivative> derivatives, size_t arguments,
                 bool leaves_out);
-  /// Returns the program, with forward, after the derivatives were added.
-  Recorded end(const std::vector<Derivative>& derivatives, const std::vector<ValueId>& saved);
+  /// The program, and what the passes did.
+  Recorded recorded();
 
-  const std::vector<Pass>& passes_;
+  const CompileOptions& options_;
   Recorder recorder_;
   std::shared_ptr<Program> program_ = std::make_shared<Program>();
   std::vector<std::string> log_;
@@ -149,6 +156,8 @@ class Program::Recording {
   std::vector<Tensor> root_gradients_;
   std::vector<ValueId> gradients_;  ///< of the roots
   std::vector<Tensor> read_;        ///< inputs of forward
+  std::vector<ValueId> saved_;      ///< what forward keeps for backward
+  std::vector<Node> again_;         ///< what backward calls again of forward
 };
 
 void Program::Recording::take_outputs(const std::vector<Tensor>& outputs) {
@@ -243,12 +252,12 @@ std::vector<Tensor> Program::Recording::destinations(size_t first, size_t end) c
   return destinations;
 }
 
-void Program::Recording::add_saved(const Derivative& of, std::vector<ValueId>& saved) const {
+void Program::Recording::add_saved(const Derivative& of) {
   std::set<ValueId> own(gradients_.begin(), gradients_.end());
   own.insert(of.places.begin(), of.places.end());
-  own.insert(saved.begin(), saved.end());
+  own.insert(saved_.begin(), saved_.end());
   const auto read = [&](ValueId id) {
-    if (id != kAbsent && own.insert(id).second) saved.push_back(id);
+    if (id != kAbsent && own.insert(id).second) saved_.push_back(id);
   };
   for (size_t i = of.first_node; i < of.end_node; ++i) {
     const Node& node = recorder_.graph().nodes[i];
@@ -258,13 +267,28 @@ void Program::Recording::add_saved(const Derivative& of, std::vector<ValueId>& s
   for (const ValueId id : of.results) read(id);
 }
 
+void Program::Recording::keep_within_budget(const Graph& forward, size_t arguments) {
+  if (saved_.empty()) return;
+  const std::vector<ValueId> lives_on(
+      forward.inputs.begin() + static_cast<std::ptrdiff_t>(arguments), forward.inputs.end());
+  Recomputation chosen = choose_recomputed(forward, saved_, lives_on, options_.activation_budget);
+  if (!chosen.nodes.empty()) {
+    log_.push_back(fmt::format(
+        "recompute: {} of {} nodes again in backward, which needs {} bytes of activations instead "
+        "of {}",
+        chosen.nodes.size(), forward.nodes.size(), chosen.bytes, chosen.bytes_of_needed));
+  }
+  saved_ = std::move(chosen.kept);
+  again_ = std::move(chosen.nodes);
+}
+
 /// The part of the graph that backward runs: what it reads of the rest, the gradients that it takes
-/// and the places that it writes are its inputs.
-void Program::Recording::add_backward(const Derivative& of, const std::vector<ValueId>& saved) {
+/// and the places that it writes are its inputs. What it computes again comes from the rest.
+void Program::Recording::add_backward(const Derivative& of) {
   const Graph& whole = recorder_.graph();
   Graph part;
   part.values = whole.values;
-  part.inputs = saved;
+  part.inputs = saved_;
   part.inputs.insert(part.inputs.end(), gradients_.begin(), gradients_.end());
   std::vector<size_t> written;
   std::vector<ValueId> places;
@@ -274,17 +298,20 @@ void Program::Recording::add_backward(const Derivative& of, const std::vector<Va
     places.push_back(of.places[i]);
   }
   part.inputs.insert(part.inputs.end(), places.begin(), places.end());
-  part.nodes.assign(whole.nodes.begin() + static_cast<std::ptrdiff_t>(of.first_node),
-                    whole.nodes.begin() + static_cast<std::ptrdiff_t>(of.end_node));
+  part.nodes = with_recomputed(
+      again_,
+      std::vector<Node>(whole.nodes.begin() + static_cast<std::ptrdiff_t>(of.first_node),
+                        whole.nodes.begin() + static_cast<std::ptrdiff_t>(of.end_node)),
+      of.results);
   part.outputs = of.results;
-  part = run_passes(std::move(part), passes_, &log_);
+  part = run_passes(std::move(part), options_.passes, &log_);
   const std::vector<std::vector<ValueId>> not_before = views_of_inputs(part);
   (places.empty() ? program_->backward_ : program_->placed_backward_)
       .emplace(std::move(part), places, std::move(written), not_before);
 }
 
 std::vector<std::vector<ValueId>> Program::Recording::views_of_inputs(const Graph& backward) const {
-  std::vector<ValueId> memory(backward.values.size());
+  std::vector<ValueId> memory(std::max(program_->forward().values.size(), backward.values.size()));
   for (size_t id = 0; id < memory.size(); ++id) memory[id] = static_cast<ValueId>(id);
   const auto follow = [&](const std::vector<Node>& nodes) {
     for (const Node& node : nodes) {
@@ -314,15 +341,16 @@ Program::Recorded Program::Recording::make(Graph forward, std::vector<Derivative
                                            size_t arguments, bool leaves_out) {
   forward.outputs = outputs_;
   forward.values = recorder_.graph().values;
-  std::vector<ValueId> saved;
-  for (const Derivative& each : derivatives) add_saved(each, saved);
-  forward.outputs.insert(forward.outputs.end(), saved.begin(), saved.end());
+  for (const Derivative& each : derivatives) add_saved(each);
+  keep_within_budget(forward, arguments);
+  forward.outputs.insert(forward.outputs.end(), saved_.begin(), saved_.end());
   if (!recorder_.reads().empty()) {
     program_->path_ =
         Path{.graph = std::move(forward), .arguments = arguments, .reads = recorder_.reads()};
-    return end(derivatives, saved);
+    for (const Derivative& each : derivatives) add_backward(each);
+    return recorded();
   }
-  forward = run_passes(std::move(forward), passes_, &log_);
+  forward = run_passes(std::move(forward), options_.passes, &log_);
   if (leaves_out) {
     std::set<ValueId> read(forward.outputs.begin(), forward.outputs.end());
     for (const Node& node : forward.nodes) each_read(node, [&](ValueId id) { read.insert(id); });
@@ -339,12 +367,11 @@ Program::Recorded Program::Recording::make(Graph forward, std::vector<Derivative
     for (Derivative& each : derivatives) keep_taken(each.results), keep_taken(each.places);
   }
   program_->forward_.emplace(std::move(forward));
-  return end(derivatives, saved);
+  for (const Derivative& each : derivatives) add_backward(each);
+  return recorded();
 }
 
-Program::Recorded Program::Recording::end(const std::vector<Derivative>& derivatives,
-                                          const std::vector<ValueId>& saved) {
-  for (const Derivative& each : derivatives) add_backward(each, saved);
+Program::Recorded Program::Recording::recorded() {
   Recorded recorded;
   recorded.program = std::move(program_);
   recorded.log = std::move(log_);
@@ -424,12 +451,12 @@ Program::Recorded Program::Recording::finish_apart(const std::vector<Tensor>& ou
   for (const ParameterCasts::Given& given : casts.given()) {
     program_->casts_.push_back({given.parameter, given.tensor.dtype()});
   }
-  return make(forward, std::move(derivatives), read_.size(), /*leaves_out=*/true);
+  return make(forward, std::move(derivatives), first_leaf, /*leaves_out=*/true);
 }
 
 Program::Recorded Program::record(const Body& body, TensorList inputs,
-                                  const std::vector<Pass>& passes) {
-  Recording recording(passes);
+                                  const CompileOptions& options) {
+  Recording recording(options);
   for (const Tensor& input : inputs) recording.recorder().add_input(input);
   std::vector<Tensor> outputs = recording.call(body, inputs, /*may_read=*/true);
   Recorded recorded = recording.finish(outputs, inputs.size());
@@ -438,10 +465,10 @@ Program::Recorded Program::record(const Body& body, TensorList inputs,
 }
 
 Program::Recorded Program::record_apart(const Body& body, TensorList inputs, TensorList parameters,
-                                        const std::vector<Pass>& passes) {
+                                        const CompileOptions& options) {
   const RandomStateGuard others_draw_the_same;
   const ScopedValue<const SavedTensorHooksGuard*> no_hooks(detail::saved_tensor_hooks, nullptr);
-  Recording recording(passes);
+  Recording recording(options);
   std::vector<Tensor> own;
   for (const Tensor& input : inputs) own.push_back(apart(input));
   for (const Tensor& input : own) recording.recorder().add_input(input);

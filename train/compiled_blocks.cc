@@ -15,8 +15,9 @@ CompiledBlocks::Layers& CompiledBlocks::layers_of(const nn::BlockPass& pass) {
   const auto found = kinds_.find(kind);
   if (found != kinds_.end()) return found->second;
   const std::string name = nn::class_name(pass.block);
-  return kinds_.try_emplace(kind, name, CompiledLayers({.name = name, .kernels = kernels_}))
-      .first->second;
+  CompileOptions options = options_;
+  options.name = name;
+  return kinds_.try_emplace(kind, name, CompiledLayers(std::move(options))).first->second;
 }
 
 Tensor CompiledBlocks::call(const nn::BlockPass& pass, std::string_view why) {
@@ -83,12 +84,15 @@ std::vector<compiler::NamedGraph> CompiledBlocks::graphs() const {
 
 std::shared_ptr<CompiledBlocks> compile_blocks(const config::RunConfig& config, nn::Module& model) {
   if (!config.compile().enabled()) return nullptr;
-  auto compiled = std::make_shared<CompiledBlocks>(
-      nn::class_name(model),
-      config.compile().kernels() ? KernelBuild::kInBackground : KernelBuild::kNever);
+  CompileOptions options;
+  options.kernels = config.compile().kernels() ? KernelBuild::kInBackground : KernelBuild::kNever;
+  options.activation_budget = config.compile().activation_budget();
+  auto compiled = std::make_shared<CompiledBlocks>(nn::class_name(model), std::move(options));
   const Device device = model.device();
   auto* const blocks = dynamic_cast<nn::BlockModel*>(&model);
-  if (device != kCPU) {
+  // Plans run on meta what trains on cpu.
+  const bool is_planned = device == kMeta && parse_device(config.device()) == kCPU;
+  if (device != kCPU && !is_planned) {
     compiled->tell(fmt::format("off: blocks are compiled on cpu only, and the model is on {}",
                                to_string(device)));
   } else if (blocks == nullptr) {

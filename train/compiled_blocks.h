@@ -22,8 +22,9 @@ namespace lockstep::train {
 /// blocks. A block that cannot be compiled is called. Not thread-safe.
 class CompiledBlocks final : public nn::BlockRunner {
  public:
-  CompiledBlocks(std::string model_name, KernelBuild kernels)
-      : model_name_(std::move(model_name)), kernels_(kernels) {}
+  /// Options but for the names, which are those of the blocks.
+  CompiledBlocks(std::string model_name, CompileOptions options)
+      : model_name_(std::move(model_name)), options_(std::move(options)) {}
 
   Tensor run(const nn::BlockPass& pass) override;
 
@@ -49,7 +50,7 @@ class CompiledBlocks final : public nn::BlockRunner {
   Tensor call(const nn::BlockPass& pass, std::string_view why);
 
   std::string model_name_;
-  KernelBuild kernels_;
+  CompileOptions options_;
   std::map<Kind, Layers> kinds_;
   int64_t called_ = 0;  ///< passes that no CompiledLayers has seen
   std::vector<std::string> told_;

@@ -21,4 +21,8 @@ void passes() {
 #include "compile/4.inc"
 }
 
+void plugin_passes() {
+#include "compile/5.inc"
+}
+
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/dispatch/observer.h"
+#include "core/tensor/allocator.h"
 #include "nn/language_model.h"
 #include "tests/train/rank_runs.h"
 #include "train/run/checkpoint.h"
@@ -73,6 +74,43 @@ TEST(CompiledBlocks, RunsHaveTheBitsOfRunsWithout) {
     EXPECT_EQ(trace_with_evaluation(replaying), trace_with_evaluation(eager)) << more;
     EXPECT_EQ(eager.compiled_blocks(), nullptr);
   }
+}
+
+TEST(CompiledBlocks, ABudgetOfActivationsChangesNoBit) {
+  for (const std::string more :
+       {"", "model { gpt2 { dropout: 0 } }", "precision: BF16_MIXED", kLlamaBlocks,
+        "train { micro_batch_size: 1 } reproducibility: BITWISE"}) {
+    const TemporaryDirectory folder;
+    Trainer eager = Trainer::create(layered_run(folder, more));
+    const Trace want = trace_with_evaluation(eager);
+    for (const char* budget : {"0.7", "0"}) {
+      Trainer trainer = Trainer::create(layered_run(
+          folder,
+          fmt::format("{} compile {{ enabled: true activation_budget: {} }}", more, budget)));
+      EXPECT_EQ(trace_with_evaluation(trainer), want) << more << budget;
+      EXPECT_EQ(trainer.compiled_blocks()->counts().eager, 0) << more << budget;
+    }
+  }
+}
+
+TEST(CompiledBlocks, ABudgetOfActivationsSavesMemory) {
+  const auto peak = [](const std::string& more) {
+    const TemporaryDirectory folder;
+    Trainer trainer = Trainer::create(layered_run(
+        folder,
+        "model { gpt2 { layers: 6 width: 64 dropout: 0 } } train { micro_batch_size: 8 } " + more));
+    trainer.step();
+    Allocator& memory = allocator(kCPU);
+    const int64_t before = memory.stats().allocated;
+    memory.reset_peak();
+    trainer.step();
+    return memory.stats().peak_allocated - before;
+  };
+  const int64_t all = peak("compile { enabled: true }");
+  const int64_t part = peak("compile { enabled: true activation_budget: 0.5 }");
+  const int64_t least = peak("compile { enabled: true activation_budget: 0 }");
+  EXPECT_LT(static_cast<double>(part), 0.7 * static_cast<double>(all));
+  EXPECT_LT(least, part);
 }
 
 TEST(CompiledBlocks, BlocksThatAreAlikeShareOneProgramForTraining) {

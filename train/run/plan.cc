@@ -13,6 +13,7 @@
 #include "dist/group/planning_group.h"
 #include "nn/initial_values.h"
 #include "train/build.h"
+#include "train/compiled_blocks.h"
 #include "train/gradient_options.h"
 #include "train/local_steps.h"
 #include "train/offloaded_activations.h"
@@ -266,6 +267,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
     if (is_sharded(config, group ? &*group : nullptr)) later.emplace();
     return build(plan.micro_batch_size);
   }();
+  const std::shared_ptr<CompiledBlocks> compiled = compile_blocks(config, *planned.model);
   const nn::Module& model = *planned.model;
   const std::vector<Tensor> inputs = planned.make_inputs();
   const StepShare& share = planned_for.share;
