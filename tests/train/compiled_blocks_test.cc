@@ -143,12 +143,14 @@ TEST(CompiledBlocks, RanksAndStrategiesChangeNoBitWithBitwise) {
     const std::string bitwise = "reproducibility: BITWISE " + more;
     const Trace want = trace(tiny_run(folder, bitwise), 3);
     for (const int ranks : {1, 2, 4}) {
-      for (const char* strategy : {"DDP", "FULL_SHARD"}) {
-        const config::RunConfig config = tiny_run(
-            folder, fmt::format("{} parallel {{ strategy: {} }} {}", bitwise, strategy, kCompiled));
+      for (const std::string with :
+           {"DDP } compile { enabled: true", "FULL_SHARD } compile { enabled: true",
+            "FULL_SHARD } compile { enabled: true activation_budget: 0.4"}) {
+        const config::RunConfig config =
+            tiny_run(folder, fmt::format("{} parallel {{ strategy: {} }}", bitwise, with));
         for (const Trace& of_rank : traces(config, ranks, 3)) {
-          EXPECT_EQ(of_rank.losses, want.losses) << more << ranks << strategy;
-          EXPECT_EQ(of_rank.weights, want.weights) << more << ranks << strategy;
+          EXPECT_EQ(of_rank.losses, want.losses) << more << ranks << with;
+          EXPECT_EQ(of_rank.weights, want.weights) << more << ranks << with;
         }
       }
     }
