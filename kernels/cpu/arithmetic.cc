@@ -16,7 +16,8 @@ namespace {
 
 bool has_bf16_products() {
 #if LS_HAVE_WIDE_VECTORS
-  static const bool kFound = has_wide_vectors() && __builtin_cpu_supports("avx512bf16");
+  static const bool kFound =
+      has_wide_vectors() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_is("amd");
   return kFound;
 #else
   return false;

@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/device/exact_rows.h"
-#include "tests/core/native_bf16.h"
+#include "kernels/cpu/matmul/onednn.h"
 
 namespace lockstep::cpu {
 namespace {
@@ -266,12 +266,49 @@ TEST(Gemm, ARowHasTheSameBitsBesideAnyNumberOfOthers) {
           expect_rows_of_their_own<float>(n, k, turn_b, added);
         }
         expect_rows_of_their_own<double>(49, k, turn_b, added);
-        if (!has_native_bf16()) expect_rows_of_their_own<BFloat16>(49, k, turn_b, added);
+        if (!onednn::is_fast_in_bf16()) expect_rows_of_their_own<BFloat16>(49, k, turn_b, added);
         expect_rows_of_their_own<Half>(49, k, turn_b, added);
       }
       // Widths at which the tiles of a larger product end elsewhere.
       expect_rows_of_their_own<float>(1000, 768, turn_b, added);
-      if (!has_native_bf16()) expect_rows_of_their_own<BFloat16>(1000, 768, turn_b, added);
+      if (!onednn::is_fast_in_bf16()) expect_rows_of_their_own<BFloat16>(1000, 768, turn_b, added);
+    }
+  }
+}
+
+/// Expects the product of 16-bit floats to be that of f32, with a bias or not, rounded once.
+template <class T>
+void expect_rounded_product_in_f32(int64_t m, int64_t n, int64_t k, int turns, bool added) {
+  const bool turn_a = (turns & 1) != 0, turn_b = (turns & 2) != 0;
+  Case<T> narrow(1, m, n, k, turn_a, turn_b, 3);
+  Case<float> wide(1, m, n, k, turn_a, turn_b, 3);
+  const auto widen = [](const std::vector<T>& from, std::vector<float>& to) {
+    std::ranges::transform(from, to.begin(), [](T x) { return static_cast<float>(x); });
+  };
+  widen(narrow.a, wide.a);
+  widen(narrow.b, wide.b);
+  if (added) narrow.add_row(1, 1);
+  gemm(narrow.product);
+  gemm(wide.product);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      const auto at = static_cast<size_t>(i * narrow.product.ld + j);
+      const float bias = added ? static_cast<float>(narrow.addend[static_cast<size_t>(j)]) : 0.0F;
+      ASSERT_EQ(static_cast<float>(narrow.result[at]),
+                static_cast<float>(T(wide.result[at] + bias)))
+          << i << ", " << j << " of " << m << " x " << n << " x " << k << ", turns " << turns;
+    }
+  }
+}
+
+TEST(Gemm, SixteenBitFloatsAreMultipliedAsFloatsWhereThatIsNoSlower) {
+  for (int turns = 0; turns < 4; ++turns) {
+    for (const bool added : {false, true}) {
+      for (const int64_t m : {1, 17, 200}) {
+        expect_rounded_product_in_f32<Half>(m, 65, 300, turns, added);
+        if (onednn::is_fast_in_bf16()) continue;
+        expect_rounded_product_in_f32<BFloat16>(m, 65, 300, turns, added);
+      }
     }
   }
 }

@@ -14,9 +14,9 @@
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/generator.h"
+#include "kernels/cpu/matmul/onednn.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"
-#include "tests/core/native_bf16.h"
 
 namespace lockstep::nn {
 namespace {
@@ -58,7 +58,7 @@ std::ostream& operator<<(std::ostream& out, const ScoredModel& one) { return out
 class LogProbabilitiesTest : public testing::TestWithParam<ScoredModel> {
  protected:
   void SetUp() override {
-    if (GetParam().autocast == DType::kBF16 && has_native_bf16()) {
+    if (GetParam().autocast == DType::kBF16 && cpu::onednn::is_fast_in_bf16()) {
       GTEST_SKIP() << "the processor multiplies bf16 itself: rows have other bits then "
                       "(docs/numerics.md)";
     }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -8,9 +10,11 @@
 #include "kernels/cpu/conv/conv_loop.h"
 #include "kernels/cpu/conv/onednn_conv.h"
 #include "kernels/cpu/conv/winograd.h"
+#include "kernels/cpu/convert.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/factory/copy.h"
 #include "kernels/cpu/matmul/gemm_loop.h"
+#include "kernels/cpu/matmul/onednn.h"
 #include "kernels/cpu/row_lanes.h"
 
 namespace lockstep::cpu {
@@ -23,32 +27,31 @@ constexpr int64_t kGrain = 16384;  // minimum elements per task
 template <class C>
 class Widened {
  public:
-  Widened(DType dtype, const void* from, int64_t count) : values_(static_cast<size_t>(count)) {
+  Widened(DType dtype, const void* from, int64_t count)
+      : count_(count), values_(std::make_unique_for_overwrite<C[]>(static_cast<size_t>(count))) {
     if (from == nullptr) return;
-    with_floating_type(dtype, [&]<class T>() {
-      const T* source = static_cast<const T*>(from);
-      parallel_for(0, count, kGrain, [&](int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; ++i) {
-          values_[static_cast<size_t>(i)] = convert<C>(source[i]);
-        }
-      });
+    const LoadFunction load = load_function(kLane, dtype);
+    const auto size = static_cast<int64_t>(size_of(dtype));
+    parallel_for(0, count, kGrain, [&](int64_t first, int64_t last) {
+      load(last - first, values_.get() + first, static_cast<const std::byte*>(from) + first * size,
+           size);
     });
   }
-  C* data() { return values_.data(); }
+  C* data() { return values_.get(); }
   void round_into(DType dtype, void* to) const {
-    with_floating_type(dtype, [&]<class T>() {
-      T* target = static_cast<T*>(to);
-      parallel_for(0, static_cast<int64_t>(values_.size()), kGrain,
-                   [&](int64_t first, int64_t last) {
-                     for (int64_t i = first; i < last; ++i) {
-                       target[i] = convert<T>(values_[static_cast<size_t>(i)]);
-                     }
-                   });
+    const StoreFunction store = store_function(dtype, kLane);
+    const auto size = static_cast<int64_t>(size_of(dtype));
+    parallel_for(0, count_, kGrain, [&](int64_t first, int64_t last) {
+      store(last - first, static_cast<std::byte*>(to) + first * size, size, values_.get() + first);
     });
   }
 
  private:
-  std::vector<C> values_;
+  static constexpr ComputeLane kLane =
+      std::is_same_v<C, double> ? ComputeLane::kF64 : ComputeLane::kF32;
+
+  int64_t count_;
+  std::unique_ptr<C[]> values_;
 };
 
 /// Adds bias[c] to channel c of every image.
@@ -127,7 +130,8 @@ void choose_and_convolve(ConvResult result, const ConvProblem& p, const ConvTens
   } else {
     // Adding the bias to an image already rounded to bf16 would round twice.
     const bool once = result != ConvResult::kImage || tensors.bias == nullptr;
-    const bool native = p.dtype == DType::kBF16 && once;
+    const bool is_fast = winograd::fits(result, p) || onednn::is_fast_in_bf16();
+    const bool native = p.dtype == DType::kBF16 && once && is_fast;
     if (!native || !convolve_fast(result, p, tensors)) convolve_in<float>(result, p, tensors);
   }
 }

@@ -152,18 +152,81 @@ float* room_for_sums(const Tile& tile) {
 }
 
 /// The addend as the bias of each row: a row that broadcasts over the tile, taken as it is.
-const BFloat16* bias_of(const Product& p, const Tile& tile) {
+template <class T>
+const T* bias_of(const Product& p, const Tile& tile) {
   const bool is_row = p.addend.row == 0 && p.addend.column == 1 && p.beta.to<float>() == 1.0F;
-  return has_addend<BFloat16>(p) && is_row && !p.wide ? addend_of<BFloat16>(p, tile) : nullptr;
+  return has_addend<T>(p) && is_row && !p.wide ? addend_of<T>(p, tile) : nullptr;
+}
+
+/// Lines of 16-bit elements, `ld` apart, as f32 without gaps.
+template <class T>
+void widen(const T* from, int64_t ld, int64_t lines, int64_t length, float* to) {
+  static const LoadFunction load = load_function(ComputeLane::kF32, dtype_of<T>);
+  for (int64_t i = 0; i < lines; ++i) load(length, to + i * length, from + i * ld, sizeof(T));
+}
+
+/// sums = the product of the tile in f32, of the factors as f32, which hold them exactly.
+template <class T>
+void multiply_widened(const Product& p, const Tile& tile, float* sums, int64_t ld) {
+  const bool ta = p.a.transposed, tb = p.b.transposed;
+  const int64_t a_length = ta ? tile.rows : p.k, b_length = tb ? p.k : tile.columns;
+  Workspace& workspace = thread_workspace(WorkspaceUse::kWideProduct);
+  auto* const a = static_cast<float*>(
+      workspace.room(static_cast<size_t>((tile.rows + tile.columns) * p.k) * sizeof(float)));
+  float* const b = a + tile.rows * p.k;
+  widen(start_of<T>(p.a, tile.batch, tile.row, 0), p.a.ld, ta ? p.k : tile.rows, a_length, a);
+  widen(start_of<T>(p.b, tile.batch, 0, tile.column), p.b.ld, tb ? tile.columns : p.k, b_length, b);
+  multiply_f32(ta, {tb, tile.rows, tile.columns, p.k, a, a_length, b, b_length, false, sums, ld});
+}
+
+/// result = sums + bias, rounded once; no bias if it is null.
+template <class T>
+void round_rows(const Product& p, const Tile& tile, float* sums, const T* bias) {
+  static const LoadFunction load = load_function(ComputeLane::kF32, dtype_of<T>);
+  static const StoreFunction store = store_function(dtype_of<T>, ComputeLane::kF32);
+  const int64_t columns = tile.columns;
+  auto* const wide_bias =
+      static_cast<float*>(thread_workspace(WorkspaceUse::kWideProduct)
+                              .room(static_cast<size_t>(columns) * sizeof(float)));
+  if (bias != nullptr) load(columns, wide_bias, bias, sizeof(T));
+  T* result = result_of<T>(p, tile);
+  for (int64_t i = 0; i < tile.rows; ++i, sums += columns, result += p.ld) {
+    if (bias != nullptr) {
+      for (int64_t j = 0; j < columns; ++j) sums[j] += wide_bias[j];
+    }
+    store(columns, result, sizeof(T), sums);
+  }
+}
+
+/// Computes 16-bit elements in f32: where the processor has no products of them, or slower ones.
+template <class T>
+void compute_wide(const Product& p, const Tile& tile) {
+  const bool is_scaled = p.alpha.to<float>() != 1.0F;
+  const bool is_result = p.wide && !is_scaled && !has_addend<T>(p);
+  float* const sums = is_result ? result_of<float>(p, tile) : room_for_sums(tile);
+  const int64_t ld = is_result ? p.ld : tile.columns;
+  if (p.k > 0) {
+    multiply_widened<T>(p, tile, sums, ld);
+  } else {
+    for (int64_t i = 0; i < tile.rows; ++i) std::fill_n(sums + i * ld, tile.columns, 0.0F);
+  }
+  if (is_result) return;
+  const T* const bias = bias_of<T>(p, tile);
+  if (p.wide || is_scaled || (has_addend<T>(p) && bias == nullptr)) {
+    finish_halves<T>(p, tile, sums, ld);
+  } else {
+    round_rows<T>(p, tile, sums, bias);
+  }
 }
 
 void compute_bf16(const Product& p, const Tile& tile) {
+  if (!onednn::is_fast_in_bf16()) return compute_wide<BFloat16>(p, tile);
   const auto multiply = [&](const onednn::Bf16Result& result) {
     onednn::gemm_bf16(p.a.transposed, p.b.transposed, tile.rows, tile.columns, p.k,
                       start_of<BFloat16>(p.a, tile.batch, tile.row, 0), p.a.ld,
                       start_of<BFloat16>(p.b, tile.batch, 0, tile.column), p.b.ld, result);
   };
-  const BFloat16* bias = bias_of(p, tile);
+  const BFloat16* bias = bias_of<BFloat16>(p, tile);
   const bool is_plain =
       p.alpha.to<float>() == 1.0F && (bias != nullptr || !has_addend<BFloat16>(p));
   if (p.k > 0 && is_plain) {
@@ -177,35 +240,6 @@ void compute_bf16(const Product& p, const Tile& tile) {
     std::fill_n(sums, tile.rows * tile.columns, 0.0F);
   }
   finish_halves<BFloat16>(p, tile, sums, tile.columns);
-}
-
-/// Converts a tile's part of a factor to f32: `lines` lines of `length` elements.
-std::vector<float> widened(const Half* from, int64_t ld, int64_t lines, int64_t length) {
-  static const LoadFunction load = load_function(ComputeLane::kF32, DType::kF16);
-  std::vector<float> wide(static_cast<size_t>(lines * length));
-  for (int64_t i = 0; i < lines; ++i) {
-    load(length, wide.data() + i * length, from + i * ld, sizeof(Half));
-  }
-  return wide;
-}
-
-/// Computes in f32, because few processors multiply f16.
-void compute_f16(const Product& p, const Tile& tile) {
-  const bool ta = p.a.transposed;
-  const bool tb = p.b.transposed;
-  const int64_t a_length = ta ? tile.rows : p.k;
-  const int64_t b_length = tb ? p.k : tile.columns;
-  float* sums = room_for_sums(tile);
-  if (p.k == 0) std::fill_n(sums, tile.rows * tile.columns, 0.0F);
-  if (p.k > 0) {
-    const std::vector<float> a = widened(start_of<Half>(p.a, tile.batch, tile.row, 0), p.a.ld,
-                                         ta ? p.k : tile.rows, a_length);
-    const std::vector<float> b = widened(start_of<Half>(p.b, tile.batch, 0, tile.column), p.b.ld,
-                                         tb ? tile.columns : p.k, b_length);
-    multiply_f32(ta, {tb, tile.rows, tile.columns, p.k, a.data(), a_length, b.data(), b_length,
-                      false, sums, tile.columns});
-  }
-  finish_halves<Half>(p, tile, sums, tile.columns);
 }
 
 template <class T>
@@ -226,7 +260,7 @@ Compute compute_for(DType dtype) {
     case DType::kBF16:
       return compute_bf16;
     case DType::kF16:
-      return compute_f16;
+      return compute_wide<Half>;
     case DType::kI64:
       return compute_by_loop<int64_t>;
     case DType::kI32:

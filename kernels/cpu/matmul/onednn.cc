@@ -17,12 +17,11 @@
 #include "core/base/parallel.h"
 #include "core/device/arithmetic_facts.h"
 #include "core/memory/address_space.h"
-#include "kernels/cpu/convert.h"
+#include "kernels/cpu/arithmetic.h"
 #include "kernels/cpu/elements.h"
 #include "kernels/cpu/matmul/loop_products.h"
 #include "kernels/cpu/matmul/onednn_primitive.h"
 #include "kernels/cpu/matmul/onednn_use.h"
-#include "kernels/cpu/matmul/ordered_product.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu::onednn {
@@ -40,10 +39,14 @@ std::string facts() {
   dnnl_fpmath_mode_t mode = dnnl_fpmath_mode_strict;
   dnnl_get_default_fpmath_mode(&mode);
   if (mode != dnnl_fpmath_mode_strict) text += fmt::format(", {}", dnnl_fpmath_mode2str(mode));
+  if (!is_fast_in_bf16()) text += ", bfloat16 as float32";
   return text;
 }
 
 [[maybe_unused]] const bool kRegistered = register_arithmetic_fact("oneDNN", facts);
+
+/// Whether the library uses the instructions of `isa` on this processor.
+bool uses(dnnl_cpu_isa_t isa) { return (dnnl_get_effective_cpu_isa() & isa) == isa; }
 
 /// m, n, k, lda, ldb, ldc, and flags.
 using MatmulKey = std::array<int64_t, 7>;
@@ -109,59 +112,6 @@ const Matmul& compiled(const MatmulKey& key) {
   return cache->emplace(key, compile(key)).first->second;
 }
 
-/// Whether oneDNN multiplies bf16 on this processor: before AVX-512 it does not.
-bool has_bf16() {
-  static const bool has = [] {
-    try {
-      compile({16, 16, 16, 16, 16, 16, 0});
-      return true;
-    } catch (const dnnl::error& error) {
-      if (error.status != dnnl_unimplemented) throw;
-      return false;
-    }
-  }();
-  return has;
-}
-
-/// Lines of bf16, `ld` apart, as f32 without gaps.
-void widen(const BFloat16* from, int64_t ld, int64_t lines, int64_t length, float* to) {
-  static const LoadFunction load = load_function(ComputeLane::kF32, DType::kBF16);
-  for (int64_t i = 0; i < lines; ++i)
-    load(length, to + i * length, from + i * ld, sizeof(BFloat16));
-}
-
-/// The product where oneDNN has none of bf16: of the factors as f32, which hold them exactly.
-void multiply_wide(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-                   const BFloat16* a, int64_t lda, const BFloat16* b, int64_t ldb,
-                   const Bf16Result& result) {
-  Workspace& workspace = thread_workspace(WorkspaceUse::kWideProduct);
-  const bool is_wide = result.dtype == DType::kF32;
-  const int64_t sums_count = is_wide ? 0 : m * n;
-  auto* const wide_a = static_cast<float*>(
-      workspace.room(static_cast<size_t>(m * k + k * n + sums_count) * sizeof(float)));
-  float* const wide_b = wide_a + m * k;
-  const int64_t length_a = transpose_a ? m : k, length_b = transpose_b ? k : n;
-  widen(a, lda, transpose_a ? k : m, length_a, wide_a);
-  widen(b, ldb, transpose_b ? n : k, length_b, wide_b);
-  float* const sums = is_wide ? static_cast<float*>(result.data) : wide_b + k * n;
-  const int64_t ld = is_wide ? result.ld : n;
-  const OrderedProduct product{transpose_b, m,        n,     k,    wide_a, length_a,
-                               wide_b,      length_b, false, sums, ld};
-  if (transpose_a || !rows_are_exact(product)) {
-    sgemm(transpose_a, transpose_b, m, n, k, 1, wide_a, length_a, wide_b, length_b, 0, sums, ld);
-  } else {
-    multiply_in_order(product);
-  }
-  if (is_wide) return;
-  auto* const rounded = static_cast<BFloat16*>(result.data);
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      const float bias = result.bias != nullptr ? convert<float>(result.bias[j]) : 0.0F;
-      rounded[i * result.ld + j] = convert<BFloat16>(sums[i * n + j] + bias);
-    }
-  }
-}
-
 /// oneDNN 3.7 reads the one row of a transposed factor as if its elements lay side by side.
 constexpr bool kMisreadsStridedRows = DNNL_VERSION_MAJOR >= 3;
 
@@ -202,11 +152,14 @@ void multiply_padded(bool transpose_b, int64_t m, int64_t n, int64_t k, const BF
 }  // namespace
 
 bool has_tiles() {
-  static const bool kHas = [] {
-    constexpr int kTiles = dnnl_cpu_isa_avx512_core_amx;
-    return (dnnl_get_effective_cpu_isa() & kTiles) == kTiles;
-  }();
+  static const bool kHas = uses(dnnl_cpu_isa_avx512_core_amx);
   return kHas;
+}
+
+bool is_fast_in_bf16() {
+  static const bool kIs =
+      has_tiles() || (uses(dnnl_cpu_isa_avx512_core_bf16) && has_bf16_products());
+  return kIs;
 }
 
 void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
@@ -243,7 +196,6 @@ void gemm_bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t
   const OnednnUse use;
   if (!use) return loops::gemm_bf16(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, result);
   const LibraryOnOneThread one_thread;
-  if (!has_bf16()) return multiply_wide(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, result);
   if (!transpose_a && m < kLeastRows) {
     return multiply_padded(transpose_b, m, n, k, a, lda, b, ldb, result);
   }

@@ -17,6 +17,10 @@ inline constexpr size_t kRoom = size_t{16} << 20;
 /// Whether the library multiplies bf16 by tiles (AMX), several times as fast as f32.
 bool has_tiles();
 
+/// Whether the library multiplies bf16 faster than f32: by tiles, or by a processor's products of
+/// bf16 that are (kernels/cpu/arithmetic.h).
+bool is_fast_in_bf16();
+
 /// Row-major c [m, n] = alpha op(a) op(b) + beta c; op transposes. c is not read when beta is 0.
 void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
            const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,

@@ -16,6 +16,7 @@ namespace {
 }  // namespace
 
 bool has_tiles() { return false; }
+bool is_fast_in_bf16() { return false; }
 
 void sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
            const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
