@@ -152,10 +152,9 @@ float* room_for_sums(const Tile& tile) {
 }
 
 /// The addend as the bias of each row: a row that broadcasts over the tile, taken as it is.
-template <class T>
-const T* bias_of(const Product& p, const Tile& tile) {
+const BFloat16* bias_of(const Product& p, const Tile& tile) {
   const bool is_row = p.addend.row == 0 && p.addend.column == 1 && p.beta.to<float>() == 1.0F;
-  return has_addend<T>(p) && is_row && !p.wide ? addend_of<T>(p, tile) : nullptr;
+  return has_addend<BFloat16>(p) && is_row && !p.wide ? addend_of<BFloat16>(p, tile) : nullptr;
 }
 
 /// Lines of 16-bit elements, `ld` apart, as f32 without gaps.
@@ -179,20 +178,23 @@ void multiply_widened(const Product& p, const Tile& tile, float* sums, int64_t l
   multiply_f32(ta, {tb, tile.rows, tile.columns, p.k, a, a_length, b, b_length, false, sums, ld});
 }
 
-/// result = sums + bias, rounded once; no bias if it is null.
+/// What `finish` does for results of 16 bits whose addend lies in rows, a row at a time in vectors.
 template <class T>
-void round_rows(const Product& p, const Tile& tile, float* sums, const T* bias) {
+void finish_rows(const Product& p, const Tile& tile, float* sums) {
   static const LoadFunction load = load_function(ComputeLane::kF32, dtype_of<T>);
   static const StoreFunction store = store_function(dtype_of<T>, ComputeLane::kF32);
   const int64_t columns = tile.columns;
-  auto* const wide_bias =
-      static_cast<float*>(thread_workspace(WorkspaceUse::kWideProduct)
-                              .room(static_cast<size_t>(columns) * sizeof(float)));
-  if (bias != nullptr) load(columns, wide_bias, bias, sizeof(T));
+  const float alpha = p.alpha.to<float>(), beta = p.beta.to<float>();
+  const T* const addend = has_addend<T>(p) ? addend_of<T>(p, tile) : nullptr;
+  auto* const wide = static_cast<float*>(thread_workspace(WorkspaceUse::kWideProduct)
+                                             .room(static_cast<size_t>(columns) * sizeof(float)));
   T* result = result_of<T>(p, tile);
   for (int64_t i = 0; i < tile.rows; ++i, sums += columns, result += p.ld) {
-    if (bias != nullptr) {
-      for (int64_t j = 0; j < columns; ++j) sums[j] += wide_bias[j];
+    if (addend != nullptr) {
+      if (i == 0 || p.addend.row != 0) load(columns, wide, addend + i * p.addend.row, sizeof(T));
+      for (int64_t j = 0; j < columns; ++j) sums[j] = alpha * sums[j] + beta * wide[j];
+    } else if (alpha != 1) {
+      for (int64_t j = 0; j < columns; ++j) sums[j] *= alpha;
     }
     store(columns, result, sizeof(T), sums);
   }
@@ -201,8 +203,7 @@ void round_rows(const Product& p, const Tile& tile, float* sums, const T* bias) 
 /// Computes 16-bit elements in f32: where the processor has no products of them, or slower ones.
 template <class T>
 void compute_wide(const Product& p, const Tile& tile) {
-  const bool is_scaled = p.alpha.to<float>() != 1.0F;
-  const bool is_result = p.wide && !is_scaled && !has_addend<T>(p);
+  const bool is_result = p.wide && p.alpha.to<float>() == 1.0F && !has_addend<T>(p);
   float* const sums = is_result ? result_of<float>(p, tile) : room_for_sums(tile);
   const int64_t ld = is_result ? p.ld : tile.columns;
   if (p.k > 0) {
@@ -211,11 +212,10 @@ void compute_wide(const Product& p, const Tile& tile) {
     for (int64_t i = 0; i < tile.rows; ++i) std::fill_n(sums + i * ld, tile.columns, 0.0F);
   }
   if (is_result) return;
-  const T* const bias = bias_of<T>(p, tile);
-  if (p.wide || is_scaled || (has_addend<T>(p) && bias == nullptr)) {
+  if (p.wide || (has_addend<T>(p) && p.addend.column != 1)) {
     finish_halves<T>(p, tile, sums, ld);
   } else {
-    round_rows<T>(p, tile, sums, bias);
+    finish_rows<T>(p, tile, sums);
   }
 }
 
@@ -226,7 +226,7 @@ void compute_bf16(const Product& p, const Tile& tile) {
                       start_of<BFloat16>(p.a, tile.batch, tile.row, 0), p.a.ld,
                       start_of<BFloat16>(p.b, tile.batch, 0, tile.column), p.b.ld, result);
   };
-  const BFloat16* bias = bias_of<BFloat16>(p, tile);
+  const BFloat16* bias = bias_of(p, tile);
   const bool is_plain =
       p.alpha.to<float>() == 1.0F && (bias != nullptr || !has_addend<BFloat16>(p));
   if (p.k > 0 && is_plain) {
