@@ -14,6 +14,10 @@ namespace {
 /// Longest row of a group, in elements: a few rows of several values lie in a core's second cache.
 constexpr int64_t kLongestRow = 64 * 1024;
 
+/// Most nodes of a group of element-wise operators: a kernel of more would keep a compiler busy for
+/// long, and save next to no pass over memory.
+constexpr size_t kMostMembers = 256;
+
 /// What a node is for a group of element-wise operators.
 enum class PointwiseRole : uint8_t {
   kNone,
@@ -190,7 +194,8 @@ Graph fuse_pointwise(Graph graph, size_t least) {
     if (placing.is_placed(i)) continue;
     std::vector<size_t> members = {i};
     // Later nodes that need nothing but what is placed already come before the others.
-    for (size_t next = i + 1; elements[i] != 0 && next < count; ++next) {
+    for (size_t next = i + 1; elements[i] != 0 && next < count && members.size() < kMostMembers;
+         ++next) {
       if (may_join(next, members)) members.push_back(next);
     }
     const std::vector<size_t> all = members;

@@ -1,6 +1,7 @@
 #include "compile/recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/grad_mode.h"
 #include "core/base/check.h"
@@ -83,7 +84,16 @@ Recorder::Memory* Recorder::memory_of(const Tensor& tensor) const {
 void Recorder::know(const Tensor& tensor, ValueId value) {
   std::unique_ptr<Memory>& memory = memories_[tensor.storage().get()];
   if (!memory) memory = std::make_unique<Memory>(Memory{.base = tensor, .value = value});
-  known_[tensor.impl()] = {tensor, memory.get(), value, memory->generation};
+  note(tensor, *memory, value);
+}
+
+void Recorder::note(const Tensor& tensor, Memory& memory, ValueId value) {
+  Known& known = known_[tensor.impl()];
+  if (known.memory != &memory) {
+    if (known.memory != nullptr) std::erase(known.memory->tensors, tensor.impl());
+    memory.tensors.push_back(tensor.impl());
+  }
+  known = {tensor, &memory, value, memory.generation};
 }
 
 void Recorder::add_input(const Tensor& tensor) {
@@ -105,9 +115,9 @@ ValueId Recorder::add_node(const Operator& op, std::vector<NodeArgument> argumen
 
 std::optional<ValueId> Recorder::twin_of(const Tensor& tensor, const Memory& memory) const {
   if (same_geometry(tensor, memory.base)) return memory.value;
-  for (const auto& [impl, known] : known_) {
-    if (known.memory == &memory && known.generation == memory.generation &&
-        same_geometry(known.tensor, tensor)) {
+  for (const TensorImpl* const impl : memory.tensors) {
+    const Known& known = known_.at(impl);
+    if (known.generation == memory.generation && same_geometry(known.tensor, tensor)) {
       return known.value;
     }
   }
@@ -134,7 +144,7 @@ ValueId Recorder::value_of(const Tensor& tensor) {
     }
     value = add_view_of_base(tensor, *memory);
   }
-  known_[tensor.impl()] = {tensor, memory, *value, memory->generation};
+  note(tensor, *memory, *value);
   return *value;
 }
 
@@ -163,8 +173,9 @@ ValueId Recorder::value_read(const Tensor& tensor) {
     inputs_.push_back(base);
     memory->value = id;
     memory->is_input = true;
-    for (auto& [impl, known] : known_) {
-      if (known.memory == memory) known.value = same_geometry(known.tensor, base) ? id : kAbsent;
+    for (const TensorImpl* const impl : memory->tensors) {
+      Known& known = known_.at(impl);
+      known.value = same_geometry(known.tensor, base) ? id : kAbsent;
     }
     if (known_[tensor.impl()].value == kAbsent) {
       fail("the host writes a view of a tensor made by empty");
@@ -206,6 +217,7 @@ std::vector<NodeArgument> Recorder::arguments_of(const Operator& op,
     } else {
       argument.kind = type.list ? NodeArgument::Kind::kTensors : NodeArgument::Kind::kTensor;
       each_tensor(arguments[i], [&](const Tensor& tensor) {
+        if (tensor.defined()) used_.push_back(tensor.storage().get());
         argument.values.push_back(op.schema().arguments[i].written ? value_of(tensor)
                                                                    : value_read(tensor));
       });
@@ -225,7 +237,8 @@ void Recorder::change(const Tensor& tensor, ValueId value) {
   if (!is_dense(base.sizes(), base.strides())) return fail("a part of a view is changed");
   if (same_geometry(tensor, base)) {
     memory.value = value;
-    known_[tensor.impl()] = {tensor, &memory, value, ++memory.generation};
+    ++memory.generation;
+    note(tensor, memory, value);
     return;
   }
   if (is_transpose(tensor, base)) {  // all elements of the base are new
@@ -262,6 +275,7 @@ void Recorder::record_results(Node& node, const Stack& stack) {
       const ValueId id = graph_.add_value(ValueType::of(tensor));
       node.results.push_back(id);
       know(tensor, id);
+      used_.push_back(tensor.storage().get());
       if (node.op->allocates_only()) memory_of(tensor)->is_uninitialised = true;
     });
     if (stack.results()[i].is_none() && !returns[i].type.list) node.results.push_back(kAbsent);
@@ -270,32 +284,40 @@ void Recorder::record_results(Node& node, const Stack& stack) {
 
 /// Whether all references to the memory are those of the recorder, and of its tensors to each
 /// other.
-bool Recorder::is_unreachable(const Memory& memory, const std::vector<const Known*>& known) {
-  std::vector<const TensorImpl*> impls = {memory.base.impl()};
-  for (const Known* const each : known) {
-    if (each->tensor.impl() != memory.base.impl()) impls.push_back(each->tensor.impl());
-  }
+bool Recorder::is_unreachable(const Memory& memory) {
+  const TensorImpl* const base = memory.base.impl();
+  std::vector<const TensorImpl*> impls = memory.tensors;
+  if (std::ranges::find(impls, base) == impls.end()) impls.push_back(base);
   if (memory.base.storage()->use_count() != impls.size()) return false;
   return std::ranges::all_of(impls, [&](const TensorImpl* impl) {
-    uint32_t own = impl == memory.base.impl() ? 1 : 0;
-    for (const Known* const each : known) own += each->tensor.impl() == impl ? 1 : 0;
+    uint32_t own = impl == base ? 1 : 0;
+    own += std::ranges::find(memory.tensors, impl) != memory.tensors.end() ? 1 : 0;
     for (const TensorImpl* const other : impls) own += other->base.get() == impl ? 1 : 0;
     return impl->use_count() == own;
   });
 }
 
+bool Recorder::forget(const Memory& memory) {
+  if (memory.is_input || !is_unreachable(memory)) return false;
+  for (const TensorImpl* const impl : memory.tensors) known_.erase(impl);
+  return true;
+}
+
 void Recorder::forget_unreachable() {
-  std::unordered_map<const Memory*, std::vector<const Known*>> known;
-  for (const auto& [impl, each] : known_) known[each.memory].push_back(&each);
-  std::erase_if(memories_, [&](auto& entry) {
-    const Memory& memory = *entry.second;
-    const std::vector<const Known*>& own = known[&memory];
-    if (memory.is_input || !is_unreachable(memory, own)) return false;
-    for (const Known* const each : std::vector<const Known*>(own)) {
-      known_.erase(each->tensor.impl());
+  // A look at all costs as much as there is of it, so that it is worth it once in a while.
+  constexpr size_t kShare = 8;
+  if (kShare * ++calls_since_look_ >= memories_.size()) {
+    calls_since_look_ = 0;
+    std::erase_if(memories_, [&](const auto& entry) { return forget(*entry.second); });
+  } else {
+    for (const std::vector<const Storage*>* const used : {&used_, &used_before_}) {
+      for (const Storage* const storage : *used) {
+        const auto found = memories_.find(storage);
+        if (found != memories_.end() && forget(*found->second)) memories_.erase(found);
+      }
     }
-    return true;
-  });
+  }
+  used_before_ = std::exchange(used_, {});
 }
 
 void Recorder::call(const Operator& op, KeySet keys, Stack& stack) {

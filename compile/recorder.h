@@ -59,6 +59,7 @@ class Recorder final : public DispatchMode {
     bool is_input = false;
     bool is_shared = false;         ///< two inputs lie in it
     bool is_uninitialised = false;  ///< made by `empty`, and no operator has written it
+    std::vector<const TensorImpl*> tensors = {};  ///< the known ones that lie in it
   };
   /// A tensor with its value, which holds while the memory has this generation.
   struct Known {
@@ -72,6 +73,8 @@ class Recorder final : public DispatchMode {
   ValueId value_read(const Tensor& tensor);
   Memory* memory_of(const Tensor& tensor) const;
   void know(const Tensor& tensor, ValueId value);
+  /// Notes the value that the tensor, which lies in the memory, has now.
+  void note(const Tensor& tensor, Memory& memory, ValueId value);
   /// Adds a node with one new result and returns that.
   ValueId add_node(const Operator& op, std::vector<NodeArgument> arguments, const ValueType& type);
   /// Adds a node with the elements of a tensor as its memory, which was changed, has them now.
@@ -88,9 +91,12 @@ class Recorder final : public DispatchMode {
   /// Notes the sizes of the results of the last node.
   void record_sizes();
   void record_results(Node& node, const Stack& stack);
-  /// Lets go of tensors that nobody else holds: no later call can name them.
+  /// Lets go of tensors that nobody else holds, because no later call can name them: of those that
+  /// the last calls used at once, of others within an eighth as many calls as there is memory.
   void forget_unreachable();
-  static bool is_unreachable(const Memory& memory, const std::vector<const Known*>& known);
+  /// Lets go of the tensors in the memory, and returns whether nobody else holds any.
+  bool forget(const Memory& memory);
+  static bool is_unreachable(const Memory& memory);
 
   Graph graph_;
   std::vector<HostRead> reads_;
@@ -98,6 +104,9 @@ class Recorder final : public DispatchMode {
   std::vector<Tensor> inputs_;
   std::unordered_map<const Storage*, std::unique_ptr<Memory>> memories_;
   std::unordered_map<const TensorImpl*, Known> known_;
+  std::vector<const Storage*> used_;         ///< by the call under way
+  std::vector<const Storage*> used_before_;  ///< by the call before
+  size_t calls_since_look_ = 0;              ///< at all memory
   std::string failure_;
 };
 

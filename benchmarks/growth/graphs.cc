@@ -4,6 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "benchmarks/growth/growth_case.h"
+#include "compile/compile.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/shape.h"
@@ -33,11 +34,28 @@ void unbind_and_back(int64_t count, Meter& meter) {
   meter.stop();
 }
 
+void record(int64_t count, Meter& meter) {
+  CompileOptions options;
+  options.kernels = KernelBuild::kNever;
+  const CompiledTensorFunction chain = compile(
+      [count](const Tensor& x) {
+        Tensor y = x;
+        for (int64_t i = 0; i < count; ++i) y = i % 2 == 0 ? tanh(y) : y.mul(x);
+        return y;
+      },
+      options);
+  const Tensor x = ones({16}).set_requires_grad(true);
+  meter.start();
+  (void)chain(x);
+  meter.stop();
+}
+
 }  // namespace
 
 std::vector<GrowthCase> graph_cases() {
   return {{"inputs", "inputs of grad", 12'500, false, differentiate},
-          {"unbind", "parts, and backward", 12'500, false, unbind_and_back}};
+          {"unbind", "parts, and backward", 12'500, false, unbind_and_back},
+          {"record", "operators of a compiled function", 1'000, false, record}};
 }
 
 }  // namespace lockstep::growth

@@ -67,6 +67,19 @@ TEST(FusePointwise, TakesSmallTensorsRowsColumnsAndNumbers) {
   EXPECT_THAT(groups_of(graph), ElementsAre(0, 0, 0, 0));
 }
 
+TEST(FusePointwise, LongChainsAreSeveralGroups) {
+  std::string text = "graph(%0: float32[64]) {\n";
+  for (int i = 1; i <= 600; ++i) {
+    text += "  %" + std::to_string(i) + ": float32[64] = tanh(%" + std::to_string(i - 1) + ")\n";
+  }
+  const Graph graph = fuse_pointwise(parse_graph(text + "  return %600\n}"));
+  check(graph);
+  const std::vector<int32_t> groups = groups_of(graph);
+  EXPECT_EQ(std::ranges::count(groups, 0), 256);
+  EXPECT_EQ(std::ranges::count(groups, 1), 256);
+  EXPECT_EQ(std::ranges::count(groups, 2), 88);
+}
+
 TEST(FusePointwise, DivisionsByZeroAreStillFound) {
   const CompiledFunction quotient = compile(
       [](TensorList in) { return std::vector<Tensor>{in[0].add(1).floor_divide(in[1]).neg()}; });
