@@ -191,6 +191,18 @@ TEST(Recomputation, NodesAreCalledBeforeTheirFirstReader) {
               ElementsAre("exp", "mul.Tensor", "tanh", "neg", "mul.Tensor"));
 }
 
+TEST(Recomputation, WhatTheDerivativeReturnsIsCalledWithoutAReader) {
+  const Graph whole = parse_graph(R"(graph(%0: float32[4]) {
+  %1: float32[4] = tanh(%0)
+  %2: float32[4] = neg(%1)
+  %3: float32[4] = exp(%0)
+  return %3, %2
+})");
+  const std::vector<Node> nodes =
+      with_recomputed({whole.nodes[0], whole.nodes[1]}, {whole.nodes[2]}, {3, 2, kAbsent});
+  EXPECT_THAT(called(nodes), ElementsAre("exp", "tanh", "neg"));
+}
+
 /// Twice a product and something cheap.
 Tensor feed(const Tensor& x, const Tensor& weight) {
   Tensor y = x;
