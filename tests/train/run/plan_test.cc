@@ -136,9 +136,10 @@ INSTANTIATE_TEST_SUITE_P(
                    "train { micro_batch_size: 2 leaves: 2 }",
                    2},
         PlannedRun{"Compiled", "compile { enabled: true } model { gpt2 { layers: 4 dropout: 0 } }"},
-        PlannedRun{"CompiledWithABudget",
-                   "compile { enabled: true activation_budget: 0.5 } "
-                   "model { gpt2 { context_length: 128 layers: 6 heads: 4 width: 64 dropout: 0 } }"},
+        PlannedRun{
+            "CompiledWithABudget",
+            "compile { enabled: true activation_budget: 0.5 } "
+            "model { gpt2 { context_length: 128 layers: 6 heads: 4 width: 64 dropout: 0 } }"},
         PlannedRun{"CompiledBf16WithTheLeastActivations",
                    "precision: BF16_MIXED compile { enabled: true activation_budget: 0 } "
                    "model { gpt2 { context_length: 128 layers: 6 heads: 4 width: 64 } }"}),
