@@ -79,6 +79,26 @@ TEST(MeasureLink, SendsNoMoreThanAllowedAndTimesAll) {
   }
 }
 
+TEST(MeasureLink, TakesTheLeastOfSeveralRoundsForLinkAndProcessor) {
+  all_ranks(2, [&](ProcessGroup& group) {
+    int64_t small = 0;
+    int64_t large = 0;
+    const LinkTimes times = measure_link(group, kCPU, 1, 1 << 20, [&](const Tensor& sums) {
+      const int64_t bytes = sums.size(1) * static_cast<int64_t>(sizeof(float));
+      ++(bytes == 16 << 10 ? small : large);
+      return group.all_reduce(sums.select(0, 0));
+    });
+    EXPECT_EQ(large % times.large_count, 0);
+    EXPECT_GE(large, 3 * times.large_count);
+    // Before these rounds there is one that is not timed.
+    EXPECT_GE(small, 4 * times.small_count);
+    EXPECT_GT(times.small_cpu, 0);
+    EXPECT_LT(times.small_cpu, 60) << "of the processor no time was taken";
+    EXPECT_GT(times.large_cpu, 0);
+    EXPECT_LT(times.large_cpu, 60);
+  });
+}
+
 TEST(LinkCost, IsDescribedInTheUnitsOfItsSize) {
   EXPECT_EQ(describe(LinkCost{}), "");
   EXPECT_EQ(describe(LinkCost{.per_byte = 1e-9}), "1 GB/s");

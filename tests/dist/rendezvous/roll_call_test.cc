@@ -13,8 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "dist/rendezvous/open_port.h"
 #include "dist/rendezvous/secret.h"
 #include "dist/rendezvous/socket.h"
+#include "tests/dist/rendezvous/raw_client.h"
 
 namespace lockstep::dist {
 namespace {
@@ -51,6 +53,7 @@ class RollRanks {
   /// Begins a call of the roll on some ranks; each tells "state RANK".
   void call(const std::vector<int>& ranks, std::chrono::milliseconds wait = kLong,
             const RollCall::Decide& decide = go_on) {
+    if (threads_.empty()) begin_ = std::chrono::steady_clock::now();
     for (const int rank : ranks) {
       threads_.emplace_back([this, rank, wait, decide] {
         outcomes_[static_cast<size_t>(rank)] =
@@ -62,8 +65,10 @@ class RollRanks {
     }
   }
   void join() {
+    if (threads_.empty()) return;
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin_, kLong) << "somebody was waited for";
   }
 
   const RollCall::Outcome& outcome(int rank) const { return outcomes_[static_cast<size_t>(rank)]; }
@@ -80,6 +85,7 @@ class RollRanks {
   std::vector<std::unique_ptr<RollCall>> ranks_;
   std::vector<RollCall::Outcome> outcomes_;
   std::vector<std::thread> threads_;
+  std::chrono::steady_clock::time_point begin_;  ///< of the first call that has not been joined
   std::atomic<int> decided_ = -1;
 };
 
@@ -210,6 +216,20 @@ TEST(RollCall, StrangersAreShutOutAndDelayNobody) {
   ranks.call({0, 1});
   ranks.join();
   EXPECT_THAT(ranks.heard_by(1), ElementsAre(0, 1));
+}
+
+TEST(RollCall, ARankAtWhosePortAnotherProgramListensIsNotWaitedFor) {
+  RollRanks ranks(2);
+  ranks.lose(0);
+  const OpenPort program(true);
+  ranks[1].find_others_at({program.description(), ranks[1].description()}, {true, true});
+  ranks.call({1});
+  ASSERT_TRUE(wait_for(program.listener(), false, std::chrono::steady_clock::now() + kLong));
+  const Accepted caller = accept_at(program.listener());
+  ASSERT_TRUE(caller.socket);
+  send_raw(caller.socket, "HTTP/1.1 400 Bad Request\r\n\r\n");
+  ranks.join();  // while the connection stands
+  EXPECT_THAT(ranks.heard_by(1), ElementsAre(1));
 }
 
 }  // namespace
