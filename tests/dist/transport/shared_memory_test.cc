@@ -16,6 +16,7 @@
 namespace lockstep::dist {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 template <class Type, class Action>
@@ -98,6 +99,23 @@ TEST(SharedMemory, MoreThanThereIsIsAnErrorAtOnce) {
     return text_of<OutOfMemoryError>(ask).find("at most half") != std::string::npos;
   });
   EXPECT_EQ(status, 0);
+}
+
+TEST(SharedMemory, MoreThanAnAddressCanReachIsAnError) {
+  const auto ask = [] { (void)SharedMemory::create(size_t{1} << 60, 4096); };
+  EXPECT_THAT(text_of<OutOfMemoryError>(ask),
+              AllOf(HasSubstr("1152921504606846976 bytes cannot be mapped: "),
+                    HasSubstr("ulimit -v"), HasSubstr("LOCKSTEP_SHM=0")));
+}
+
+TEST(SharedMemory, APartThatCannotBeAllocatedIsAnErrorAndNoSignal) {
+  constexpr size_t kPart = 64 << 10;
+  const SharedMemory memory = SharedMemory::create(4 * kPart, kPart);
+  if (allocated_bytes(memory) == 4 * kPart) GTEST_SKIP() << "Linux is older than 5.14";
+  ASSERT_EQ(ftruncate(memory.fd(), kPart), 0);  // no page can be had behind a file's end
+  EXPECT_THAT(text_of<OutOfMemoryError>([&] { memory.allocate(2 * kPart, kPart); }),
+              AllOf(HasSubstr("65536 bytes for messages within this machine: "),
+                    HasSubstr("Free memory"), HasSubstr("LOCKSTEP_SHM=0 to do without")));
 }
 
 TEST(SharedMemory, BeyondTheLimitForFilesItIsAnErrorAndNoSignal) {
