@@ -395,6 +395,25 @@ TEST_F(CheckpointTest, MetricsBeyondTheFirstCheckpointsStepAreAHistory) {
   require_no_history(run);
 }
 
+TEST_F(CheckpointTest, WhatShowsThatACheckpointWasLostIsToldWithTheWaysOut) {
+  const RunDirectory run =
+      RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kRefuse);
+  require_no_history(run);
+  const auto expect_refused = [&](const std::string& sign) {
+    EXPECT_EQ(message_of<CheckpointError>([&] { require_no_history(run); }),
+              "[checkpoint] " + run.checkpoints().string() + " has no checkpoint, but " + sign +
+                  ": expected one. It was removed, or the disk lost it. Nothing was changed. Put "
+                  "it back, or name another --run-dir to start from the beginning.");
+  };
+  put_file(run.metrics(), "{\"step\":7,\"loss\":1}\n");
+  expect_refused("step 7 was trained in " + run.metrics().string() +
+                 " and config.txtpb is missing");
+  put_file(run.first_save(), "");
+  expect_refused(run.first_save().string() + " says that one was written");
+  put_file(run.weights(), "");
+  expect_refused(run.weights().string() + " holds the weights of its end");
+}
+
 TEST(CheckpointManifest, IsReadBackAsItWasWritten) {
   CheckpointManifest manifest;
   manifest.lockstep_version = "1.2.3";
