@@ -40,6 +40,7 @@ TEST_F(ModuleNamesTest, BackwardBelongsToTheModuleOfMostArguments) {
   forward_of("h.1", {b_, c_});
   EXPECT_EQ(backward_of({a_, b_, c_}), "h.1");
   EXPECT_EQ(backward_of({a_}), "h.0");
+  EXPECT_EQ(backward_of({c_}), "h.1");
   EXPECT_EQ(backward_of({b_, a_}), "h.1") << "of as many the later path";
   EXPECT_EQ(backward_of({zeros({1})}), "h.1") << "that of the call before";
 }
