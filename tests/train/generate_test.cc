@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <string>
 
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
@@ -14,6 +15,8 @@
 #include "core/ops/factory/factory.h"
 #include "core/tensor/generator.h"
 #include "nn/models/gpt2.h"
+#include "tests/core/expect_error.h"
+#include "tests/core/non_finite.h"
 
 namespace lockstep::train {
 namespace {
@@ -181,8 +184,21 @@ TEST_F(GenerateTest, LogitsThatOverflowAreAnErrorThatNamesTheLayer) {
 }
 
 TEST_F(GenerateTest, BadPromptsAreRefused) {
-  EXPECT_THROW(generate(model_, {}, {}), DataError);
-  EXPECT_THROW(generate(model_, {13}, {}), DataError);
+  expect_error<DataError>([&] { generate(model_, {}, {}); }, "[generate] the prompt is empty");
+  for (const int64_t token : {-1, 13}) {
+    expect_error<DataError>(
+        [&] {
+          generate(model_, {2, token}, {});
+        },
+        "expected one in [0, 13), got " + std::to_string(token));
+  }
+}
+
+TEST_F(GenerateTest, ATemperatureThatIsNoNumberIsRefused) {
+  for (const double temperature : {kInfinity, -kInfinity, kNaN}) {
+    expect_error<ConfigError>([&] { generate(model_, {2}, {.temperature = temperature}); },
+                              "[generate] the temperature must be a finite number, got");
+  }
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "dist/rendezvous/host_addresses.h"
 #include "dist/rendezvous/socket.h"
 #include "tests/core/base/child_process.h"
+#include "tests/core/expect_error.h"
 #include "tests/dist/ddp/ranks.h"
 
 namespace lockstep::dist {
@@ -271,6 +272,28 @@ TEST(Members, OfOneHostHaveOneDoor) {
                        .options = [](int) { return Communicator::Options(); },
                        .door = "127.0.0.1:4000"});
   EXPECT_THAT(alone.doors(), ElementsAre());
+}
+
+TEST(Members, WhatIsNoInvitationOfThisProcessIsRefused) {
+  const auto expect_refused = [](const std::vector<std::string>& invitation,
+                                 const std::string& why) {
+    expect_error<DistError>(
+        [&] {
+          const Members called(
+              {.where = {}, .options = [](int) { return Communicator::Options(); }, .door = ""}, 1,
+              OpenPort(true), invitation);
+        },
+        "[join] the invitation " + why);
+  };
+  expect_refused({}, "lacks the ranks' places");
+  expect_refused({"key"}, "lacks the ranks' places");
+  const std::string of_one = " ranks, and this process as number 1";
+  const std::string place = "host-b\n1234";
+  expect_refused({"key", "1", place}, "has places of 1 ranks and processes: expected 1" + of_one);
+  expect_refused({"key", "2", place, place}, "has places of 2 ranks and processes: expected 2");
+  for (const char* size : {"0", "-1", "one"}) {
+    expect_refused({"key", size, place, place}, "has places of 2 ranks and processes");
+  }
 }
 
 TEST_F(MembersOfAJob, GoOnWithoutAProcessThatIsLostAsItJoins) {

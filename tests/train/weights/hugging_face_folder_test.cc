@@ -113,8 +113,11 @@ TEST(HuggingFaceFolder, AFailureLeavesNothingBehind) {
   EXPECT_TRUE(says(
       message_of<CheckpointError>([&] { save_hugging_face(model, folder / "file/out"); }), "file"));
   EXPECT_EQ(names_in(folder.path()), (std::set<std::string>{"file"}));
-  EXPECT_THROW(save_hugging_face(model, folder / "out", 0), ConfigError);
-  EXPECT_THROW(save_hugging_face(model, folder / "out", 100, DType::kI8), DTypeError);
+  EXPECT_TRUE(says(message_of<ConfigError>([&] { save_hugging_face(model, folder / "out", 0); }),
+                   "[weights] shards of 0 bytes at most: expected a positive number."));
+  EXPECT_TRUE(says(
+      message_of<DTypeError>([&] { save_hugging_face(model, folder / "out", 100, DType::kI8); }),
+      "[weights] int8 cannot hold weights: expected a floating dtype."));
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
 }
 
