@@ -101,6 +101,19 @@ TEST(Explain, ACircleOfThreeGroupsIsFound) {
   for (const WaitLink& link : analysis.cycle) EXPECT_EQ(link.waits_for, (link.rank + 1) % 3);
 }
 
+TEST(Explain, ACircleIsFoundBehindALowerRankThatWaitsForIt) {
+  FlightJob job(4);
+  for (int i = 1; i <= 3; ++i) {
+    job.add_group(static_cast<uint64_t>(10 + i), "pair", {i, i % 3 + 1});
+    job.start(i, static_cast<uint64_t>(10 + i)).awaited_ranks = 0b10;
+  }
+  job.add_group(20, "outer", {0, 1});
+  job.start(0, 20).awaited_ranks = 0b10;
+  const FlightAnalysis analysis = analyse(job.logs());
+  ASSERT_EQ(analysis.cycle.size(), 3u);
+  for (const WaitLink& link : analysis.cycle) EXPECT_EQ(link.waits_for, link.rank % 3 + 1);
+}
+
 TEST(Explain, RanksThatCalledDifferentOperationsAreShownWithThem) {
   FlightJob job(4);
   for (int rank = 0; rank < 4; ++rank) {
