@@ -14,7 +14,7 @@ struct Passes {
   const char* library = "";
 };
 
-/// Of the plug-ins that are loaded; entries of others have ended.
+/// Keeps those of the plug-ins that are loaded; entries of others have ended.
 class PassList {
  public:
   void add(const std::shared_ptr<Passes>& passes) {
@@ -38,18 +38,11 @@ PassList& pass_list() {
 }
 
 std::string run(const ls_plugin::Pass& pass, const char* library, const std::string& graph) {
-  const std::string where = fmt::format("the graph pass of {}", library);
   PluginError::clear();
   ls_text result;
-  int status = 0;
-  try {
-    status = pass.function(pass.data, graph.c_str(), &result);
-  } catch (const std::exception& escaped) {
-    throw_escaped(pass.name, where, escaped.what());
-  } catch (...) {
-    throw_escaped(pass.name, where, nullptr);
-  }
-  if (status != 0) PluginError::raise(pass.name, where, status);
+  checked_call(
+      pass.name, [&] { return fmt::format("the graph pass of {}", library); },
+      [&] { return pass.function(pass.data, graph.c_str(), &result); });
   return result.text.value_or(graph);
 }
 

@@ -18,7 +18,8 @@ struct PluginPass {
   std::function<std::string(const std::string& graph)> run;
 };
 
-/// Those of the plug-ins that are loaded, in the order in which they were added. Thread-safe.
+/// Returns the passes of the plug-ins that are loaded, in the order in which they were added.
+/// Thread-safe.
 std::vector<PluginPass> plugin_passes();
 
 /// Makes the passes of a plug-in known; they end with what is returned. For the loader.

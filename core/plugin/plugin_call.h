@@ -38,7 +38,7 @@ struct ls_call {
   lockstep::PluginMemory memory;                                 ///< kernel
 };
 
-/// What a graph pass gives.
+/// Holds what a graph pass gives.
 struct ls_text {
   std::optional<std::string> text;
 };
@@ -62,6 +62,24 @@ class PluginError {
 /// Throws the error for an exception that left a plug-in's function; `what` is null if it was not a
 /// std::exception.
 [[noreturn]] void throw_escaped(const std::string& op, const std::string& where, const char* what);
+
+/// Calls a function of a plug-in, which returns a status, and throws what it reports, or an error
+/// for what escaped from it. `where()` names the function in messages.
+template <class Where, class Call>
+void checked_call(const std::string& op, const Where& where, const Call& call) {
+  int status = 0;
+  try {
+    status = call();
+    if (status == 0) [[likely]] {
+      return;
+    }
+  } catch (const std::exception& escaped) {
+    throw_escaped(op, where(), escaped.what());
+  } catch (...) {
+    throw_escaped(op, where(), nullptr);
+  }
+  PluginError::raise(op, where(), status);
+}
 
 /// Runs the body of a host function: an exception becomes a stored error and status 1.
 template <class F>

@@ -438,15 +438,9 @@ int run_in_parallel(int64_t count, int64_t grain, int (*body)(void*, int64_t, in
     lockstep::parallel_for(0, count, grain, [&](int64_t first, int64_t last) {
       // Stored errors belong to a thread; an exception carries this one to the caller's thread.
       PluginError::clear();
-      int status = 0;
-      try {
-        status = body(data, first, last);
-      } catch (const std::exception& escaped) {
-        throw_escaped("parallel_for", "the body", escaped.what());
-      } catch (...) {
-        throw_escaped("parallel_for", "the body", nullptr);
-      }
-      if (status != 0) PluginError::raise("parallel_for", "the body", status);
+      checked_call(
+          "parallel_for", [] { return std::string("the body"); },
+          [&] { return body(data, first, last); });
     });
   });
 }

@@ -44,18 +44,9 @@ std::string where(const PluginFunction& function) {
 
 void run(const PluginFunction& function, ls_call& call) {
   PluginError::clear();
-  int status = 0;
-  try {
-    status = function.function(function.data, &call);
-    if (status == 0) [[likely]] {
-      return;
-    }
-  } catch (const std::exception& escaped) {
-    throw_escaped(call.op.name(), where(function), escaped.what());
-  } catch (...) {
-    throw_escaped(call.op.name(), where(function), nullptr);
-  }
-  PluginError::raise(call.op.name(), where(function), status);
+  checked_call(
+      call.op.name(), [&] { return where(function); },
+      [&] { return function.function(function.data, &call); });
 }
 
 /// Runs a body or batching rule; results for which it did not call `set_result` stay None.
@@ -120,19 +111,11 @@ void throw_unknown_number(const char* what, int32_t value, int32_t last) {
 }
 
 void run_plugin_init(int (*init)(const ls_host*, ls_plugin*), ls_plugin& plugin) {
-  const std::string op = "plugin";
-  const std::string where = fmt::format("ls_plugin_init of {}", plugin.library);
   PluginError::clear();
-  int status = 0;
-  try {
-    status = init(&plugin_host(), &plugin);
-  } catch (const std::exception& escaped) {
-    throw_escaped(op, where, escaped.what());
-  } catch (...) {
-    throw_escaped(op, where, nullptr);
-  }
+  checked_call(
+      "plugin", [&] { return fmt::format("ls_plugin_init of {}", plugin.library); },
+      [&] { return init(&plugin_host(), &plugin); });
   plugin.initialising = false;
-  if (status != 0) PluginError::raise(op, where, status);
   PluginError::clear();
 }
 
