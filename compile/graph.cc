@@ -64,6 +64,17 @@ ValueId Graph::add_value(const ValueType& type) {
   return static_cast<ValueId>(values.size()) - 1;
 }
 
+void follow_views(const std::vector<Node>& nodes, std::vector<ValueId>& memory) {
+  for (const Node& node : nodes) {
+    if (node.op->kind() != OpKind::kView) continue;
+    for (const ValueId result : node.results) {
+      if (result == kAbsent) continue;
+      memory[static_cast<size_t>(result)] =
+          memory[static_cast<size_t>(node.arguments[0].values[0])];
+    }
+  }
+}
+
 std::vector<Value> argument_values(const std::vector<NodeArgument>& arguments, TensorList tensors) {
   std::vector<Value> all;
   for (const NodeArgument& argument : arguments) {

@@ -28,7 +28,7 @@ struct ValueType {
            same(a.strides, b.strides);
   }
 };
-/// Of its elements, without gaps.
+/// Returns how many bytes its elements take without gaps.
 int64_t bytes_of(const ValueType& type);
 /// "float32[2, 3]"; with strides unless they are row-major, and the device unless it is cpu.
 std::string to_string(const ValueType& type);
@@ -105,8 +105,12 @@ void each_read(Node& node, Visit&& visit) {
   }
 }
 
-/// The arguments of a node as an operator takes them: `tensors` has one for each of their values,
-/// undefined for kAbsent, and must outlive them.
+/// Has each result of a view lie in the memory of what it is a view of: `memory` has, by value, the
+/// one whose memory it lies in.
+void follow_views(const std::vector<Node>& nodes, std::vector<ValueId>& memory);
+
+/// Returns the arguments of a node as an operator takes them: `tensors` has one for each of their
+/// values, undefined for kAbsent, and must outlive them.
 std::vector<Value> argument_values(const std::vector<NodeArgument>& arguments, TensorList tensors);
 /// Calls an operator on the arguments of a node, and returns the results.
 std::vector<Value> call(const Operator& op, const std::vector<NodeArgument>& arguments,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 
@@ -17,27 +18,27 @@ namespace lockstep::compiler {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-/// Floating-point operations that take as long as to move a byte: 250 GFLOP/s beside 25 GB/s, as of
-/// a few cores. On a GPU it is some hundred, where products are even cheaper to do again.
+/// So many floating-point operations take as long as to move a byte: 250 GFLOP/s beside 25 GB/s, as
+/// of a few cores. On a GPU it is some hundred, where products are even cheaper to do again.
 constexpr double kOperationsPerByte = 10;
-/// What a call costs besides, in bytes moved: a few microseconds.
+/// A call costs as much besides as to move so many bytes: a few microseconds.
 constexpr double kBytesPerCall = 64 * 1024;
-/// Of a value that is made of constants alone, which fold_constants has made once
+/// A value of at most so many bytes that depends on constants alone is made once by fold_constants
 /// (compile/passes.h).
 constexpr int64_t kSmallConstantBytes = int64_t{1} << 20;
-/// Powers of two between which the price of a byte is looked for. At the lowest nothing is called
+/// The price of a byte is looked for between these powers of two. At the lowest nothing is called
 /// again but what costs nothing.
 constexpr double kLowestPower = -20;
 constexpr double kHighestPower = 40;
 
-/// A tensor of the value's type, without memory.
+/// Returns a tensor of the value's type without memory.
 Tensor shape_of(const Graph& graph, ValueId id) {
   if (id == kAbsent) return {};
   const ValueType& type = type_of(graph, id);
   return empty_strided_tensor(type.sizes, type.strides, type.dtype, kMeta);
 }
 
-/// What a call of the node costs, in bytes moved.
+/// Returns what a call of the node costs, in bytes moved.
 double cost_of(const Graph& graph, const Node& node) {
   std::vector<Tensor> tensors;
   for (const NodeArgument& argument : node.arguments) {
@@ -76,7 +77,8 @@ class Choice {
         bytes_(forward.values.size(), 0),
         may_keep_(forward.values.size(), true),
         is_constant_(forward.values.size(), false) {
-    for (size_t id = 0; id < memory_.size(); ++id) memory_[id] = static_cast<ValueId>(id);
+    std::iota(memory_.begin(), memory_.end(), 0);
+    follow_views(forward.nodes, memory_);
     for (size_t i = 0; i < forward.nodes.size(); ++i) add_node(i);
     for (size_t i = 0; i < forward.nodes.size(); ++i) add_alternative(i);
     for (size_t id = 0; id < bytes_.size(); ++id) {
@@ -135,8 +137,8 @@ class Choice {
     return cut;
   }
 
-  /// Of the results of the calls that are made again, those that may be kept; of the dearest calls
-  /// first.
+  /// Returns those results of calls that are made again that may be kept; those of the dearest
+  /// calls come first.
   std::vector<ValueId> made_again(const Cut& cut) const {
     std::vector<size_t> dearest = cut.calls;
     std::ranges::stable_sort(dearest, std::greater(), [&](size_t call) { return cost_[call]; });
@@ -172,9 +174,7 @@ class Choice {
       const auto at = static_cast<size_t>(id);
       maker_[at] = i;
       is_constant_[at] = is_constant;
-      if (!is_view) continue;
-      memory_[at] = memory_[static_cast<size_t>(node.arguments[0].values[0])];
-      may_keep_[at] = false;  // what it is a view of is kept instead
+      if (is_view) may_keep_[at] = false;  // what it is a view of is kept instead
     }
   }
 

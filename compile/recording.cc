@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "autograd/cast_source.h"
@@ -312,20 +313,9 @@ void Program::Recording::add_backward(const Derivative& of) {
 
 std::vector<std::vector<ValueId>> Program::Recording::views_of_inputs(const Graph& backward) const {
   std::vector<ValueId> memory(std::max(program_->forward().values.size(), backward.values.size()));
-  for (size_t id = 0; id < memory.size(); ++id) memory[id] = static_cast<ValueId>(id);
-  const auto follow = [&](const std::vector<Node>& nodes) {
-    for (const Node& node : nodes) {
-      if (node.op->kind() != OpKind::kView) continue;
-      for (const ValueId result : node.results) {
-        if (result != kAbsent) {
-          memory[static_cast<size_t>(result)] =
-              memory[static_cast<size_t>(node.arguments[0].values[0])];
-        }
-      }
-    }
-  };
-  follow(program_->forward().nodes);
-  follow(backward.nodes);
+  std::iota(memory.begin(), memory.end(), 0);
+  follow_views(program_->forward().nodes, memory);
+  follow_views(backward.nodes, memory);
   std::vector<std::vector<ValueId>> views;
   for (const ValueId input : program_->forward().inputs) {
     std::vector<ValueId>& of_input = views.emplace_back();
