@@ -22,7 +22,7 @@ namespace lockstep::train {
 /// blocks. A block that cannot be compiled is called. Not thread-safe.
 class CompiledBlocks final : public nn::BlockRunner {
  public:
-  /// Options but for the names, which are those of the blocks.
+  /// All blocks are compiled with `options`, each kind under its own name.
   CompiledBlocks(std::string model_name, CompileOptions options)
       : model_name_(std::move(model_name)), options_(std::move(options)) {}
 

@@ -59,7 +59,7 @@ class LogProbabilitiesTest : public testing::TestWithParam<ScoredModel> {
  protected:
   void SetUp() override {
     if (GetParam().autocast == DType::kBF16 && cpu::onednn::is_fast_in_bf16()) {
-      GTEST_SKIP() << "the processor multiplies bf16 itself: rows have other bits then "
+      GTEST_SKIP() << "the processor multiplies bf16 faster than f32: rows have other bits then "
                       "(docs/numerics.md)";
     }
   }

@@ -18,7 +18,6 @@
 #include "core/device/arithmetic_facts.h"
 #include "core/memory/address_space.h"
 #include "kernels/cpu/arithmetic.h"
-#include "kernels/cpu/elements.h"
 #include "kernels/cpu/matmul/loop_products.h"
 #include "kernels/cpu/matmul/onednn_primitive.h"
 #include "kernels/cpu/matmul/onednn_use.h"
