@@ -164,18 +164,25 @@ void widen(const T* from, int64_t ld, int64_t lines, int64_t length, float* to) 
   for (int64_t i = 0; i < lines; ++i) load(length, to + i * length, from + i * ld, sizeof(T));
 }
 
-/// sums = the product of the tile in f32, of the factors as f32, which hold them exactly.
+/// sums = the product of the tile in f32, of the factors as f32, which hold them exactly. They are
+/// widened for one piece of the sums at a time, which stays in a near cache until it is multiplied.
 template <class T>
 void multiply_widened(const Product& p, const Tile& tile, float* sums, int64_t ld) {
   const bool ta = p.a.transposed, tb = p.b.transposed;
-  const int64_t a_length = ta ? tile.rows : p.k, b_length = tb ? p.k : tile.columns;
-  Workspace& workspace = thread_workspace(WorkspaceUse::kWideProduct);
+  const int64_t piece = terms_of_piece(p.k);
   auto* const a = static_cast<float*>(
-      workspace.room(static_cast<size_t>((tile.rows + tile.columns) * p.k) * sizeof(float)));
-  float* const b = a + tile.rows * p.k;
-  widen(start_of<T>(p.a, tile.batch, tile.row, 0), p.a.ld, ta ? p.k : tile.rows, a_length, a);
-  widen(start_of<T>(p.b, tile.batch, 0, tile.column), p.b.ld, tb ? tile.columns : p.k, b_length, b);
-  multiply_f32(ta, {tb, tile.rows, tile.columns, p.k, a, a_length, b, b_length, false, sums, ld});
+      thread_workspace(WorkspaceUse::kWideProduct)
+          .room(static_cast<size_t>((tile.rows + tile.columns) * piece) * sizeof(float)));
+  float* const b = a + tile.rows * piece;
+  for (int64_t start = 0; start < p.k; start += piece) {
+    const int64_t k = std::min(piece, p.k - start);
+    const int64_t a_length = ta ? tile.rows : k, b_length = tb ? k : tile.columns;
+    widen(start_of<T>(p.a, tile.batch, tile.row, start), p.a.ld, ta ? k : tile.rows, a_length, a);
+    widen(start_of<T>(p.b, tile.batch, start, tile.column), p.b.ld, tb ? tile.columns : k, b_length,
+          b);
+    multiply_f32(ta,
+                 {tb, tile.rows, tile.columns, k, a, a_length, b, b_length, start > 0, sums, ld});
+  }
 }
 
 /// What `finish` does for results of 16 bits whose addend lies in rows, a row at a time in vectors.

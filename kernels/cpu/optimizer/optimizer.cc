@@ -233,19 +233,33 @@ void fused_lion(OutList self, InList grads, OutList exp_avgs, double lr, double 
       decayed, casts);
 }
 
+/// Squares of as many elements as a vector of f64 holds.
+template <class T>
+Vector<double> squares_at(const T* x) {
+  typedef T Elements __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
+  const auto wide = __builtin_convertvector(*reinterpret_cast<const Elements*>(x), Vector<double>);
+  return wide * wide;
+}
+
 template <class T>
 double square_sum(const T* x, int64_t n) {
   // Squares in f64: squares of f32 values are exact there and neither overflow nor underflow.
-  constexpr int64_t kChunk = 512;
-  alignas(32) double squares[kChunk];
+  constexpr int64_t kChunk = 512, kAhead = 1024;
   double total = 0;
   for (int64_t first = 0; first < n; first += kChunk) {
-    const int64_t count = std::min(kChunk, n - first);
-    for (int64_t i = 0; i < count; ++i) {
-      const double value = static_cast<double>(x[first + i]);
-      squares[i] = value * value;
+    const T* const chunk = x + first;
+    // Gradients are read once from memory, faster than the processor looks ahead by itself.
+    for (int64_t i = 0; i < kChunk; i += 64 / static_cast<int64_t>(sizeof(T))) {
+      __builtin_prefetch(chunk + kAhead + i);
     }
-    total += join_row<SumOf<double>>(squares, count);
+    LaneAccumulator<SumOf<double>> sums;
+    sums.add_each(
+        std::min(kChunk, n - first), [chunk](int64_t i) { return squares_at(chunk + i); },
+        [chunk](int64_t i) {
+          const auto value = static_cast<double>(chunk[i]);
+          return value * value;
+        });
+    total += sums.total();
   }
   return total;
 }
