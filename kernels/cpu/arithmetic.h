@@ -23,13 +23,34 @@ struct F32Arithmetic {
   static constexpr int64_t kRows = 4;     ///< rows of a tile that stays in registers
   static constexpr int64_t kPerWord = 1;  ///< elements of a word
   static void load(Lanes& to, const float* from) { to = load_vector(from); }
+  static void load(Lanes& to, const BFloat16* from) { to = load_widened(from); }
+  static void load(Lanes& to, const Half* from) {
+#if defined(__F16C__)
+    to = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+#else
+    for (int64_t l = 0; l < kLanes; ++l) to[l] = static_cast<float>(from[l]);
+#endif
+  }
   static void store(float* to, const Lanes& from) { store_vector(to, from); }
+  /// All lanes = *a.
+  static void spread(Lanes& to, const float* a) {
+#if defined(__FMA__)
+    to = _mm256_set1_ps(*a);
+#else
+    for (int64_t l = 0; l < kLanes; ++l) to[l] = *a;
+#endif
+  }
   /// sum += a b for a word of `a` and a vector of words `b`.
   static void multiply_add(Lanes& sum, const float* a, const Lanes& b) {
+    Lanes factor;
+    spread(factor, a);
+    multiply_add(sum, factor, b);
+  }
+  static void multiply_add(Lanes& sum, const Lanes& a, const Lanes& b) {
 #if defined(__FMA__)
-    sum = _mm256_fmadd_ps(_mm256_set1_ps(*a), b, sum);
+    sum = _mm256_fmadd_ps(a, b, sum);
 #else
-    for (int64_t l = 0; l < kLanes; ++l) sum[l] = std::fma(*a, b[l], sum[l]);
+    for (int64_t l = 0; l < kLanes; ++l) sum[l] = std::fma(a[l], b[l], sum[l]);
 #endif
   }
   /// x *= factor, then top = the larger of top and x. A NaN is passed over: its exponential is NaN
@@ -53,11 +74,28 @@ struct WideF32Arithmetic {
   LS_WIDE_VECTORS_PART static void load(Lanes& to, const float* from) {
     to = *reinterpret_cast<const VectorPairOf<float>::unaligned*>(from);
   }
+  LS_WIDE_VECTORS_PART static void load(Lanes& to, const BFloat16* from) {
+    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    // The masked form with all lanes set: GCC 12 warns about the unmasked one.
+    const __m512i wide =
+        _mm512_maskz_slli_epi32(0xffff, _mm512_maskz_cvtepu16_epi32(0xffff, words), 16);
+    to = reinterpret_cast<Lanes>(wide);
+  }
+  LS_WIDE_VECTORS_PART static void load(Lanes& to, const Half* from) {
+    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    to = reinterpret_cast<Lanes>(_mm512_maskz_cvtph_ps(0xffff, words));
+  }
   LS_WIDE_VECTORS_PART static void store(float* to, const Lanes& from) {
     *reinterpret_cast<VectorPairOf<float>::unaligned*>(to) = from;
   }
+  LS_WIDE_VECTORS_PART static void spread(Lanes& to, const float* a) {
+    to = reinterpret_cast<Lanes>(_mm512_set1_ps(*a));
+  }
   LS_WIDE_VECTORS_PART static void multiply_add(Lanes& sum, const float* a, const Lanes& b) {
     sum = _mm512_fmadd_ps(_mm512_set1_ps(*a), b, sum);
+  }
+  LS_WIDE_VECTORS_PART static void multiply_add(Lanes& sum, const Lanes& a, const Lanes& b) {
+    sum = _mm512_fmadd_ps(a, b, sum);
   }
   LS_WIDE_VECTORS_PART static void scale_and_raise(Lanes& x, float factor, Lanes& top) {
     x *= factor;
@@ -115,15 +153,22 @@ template <class Body>
 /// which they begin two of f32 products, so that they do half as many in a time.
 bool has_bf16_products();
 
-/// Calls `body.template operator()<P>()` with the best arithmetic P of this processor; `in_bf16`
-/// only if it has bf16 products.
+/// Calls `body.template operator()<P>()` with the best arithmetic P of f32 on this processor.
+template <class Body>
+void with_f32_arithmetic(const Body& body) {
+#if LS_HAVE_WIDE_VECTORS
+  if (has_wide_vectors()) return run_wide(body);
+#endif
+  body.template operator()<F32Arithmetic>();
+}
+
+/// The same, but with BF16Arithmetic if `in_bf16`: only where the processor has bf16 products.
 template <class Body>
 void with_arithmetic([[maybe_unused]] bool in_bf16, const Body& body) {
 #if LS_HAVE_WIDE_VECTORS
   if (in_bf16) return run_bf16(body);
-  if (has_wide_vectors()) return run_wide(body);
 #endif
-  body.template operator()<F32Arithmetic>();
+  with_f32_arithmetic(body);
 }
 
 }  // namespace lockstep::cpu

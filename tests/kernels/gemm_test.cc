@@ -276,26 +276,27 @@ TEST(Gemm, ARowHasTheSameBitsBesideAnyNumberOfOthers) {
   }
 }
 
-/// Expects the product of 16-bit floats to be that of f32, with a bias or not, rounded once.
+/// Expects the product of 16-bit floats to be sums in f32, with a bias or not, rounded once. Up to
+/// 384 terms are added in order (ordered_product.h).
 template <class T>
 void expect_rounded_product_in_f32(int64_t m, int64_t n, int64_t k, int turns, bool added) {
   const bool turn_a = (turns & 1) != 0, turn_b = (turns & 2) != 0;
-  Case<T> narrow(1, m, n, k, turn_a, turn_b, 3);
-  Case<float> wide(1, m, n, k, turn_a, turn_b, 3);
-  const auto widen = [](const std::vector<T>& from, std::vector<float>& to) {
-    std::ranges::transform(from, to.begin(), [](T x) { return static_cast<float>(x); });
+  Case<T> product(1, m, n, k, turn_a, turn_b, 3);
+  if (added) product.add_row(1, 1);
+  gemm(product.product);
+  const auto element = [](const Factor& factor, int64_t row, int64_t column) {
+    const int64_t at = factor.transposed ? column * factor.ld + row : row * factor.ld + column;
+    return static_cast<float>(static_cast<const T*>(factor.data)[at]);
   };
-  widen(narrow.a, wide.a);
-  widen(narrow.b, wide.b);
-  if (added) narrow.add_row(1, 1);
-  gemm(narrow.product);
-  gemm(wide.product);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      const auto at = static_cast<size_t>(i * narrow.product.ld + j);
-      const float bias = added ? static_cast<float>(narrow.addend[static_cast<size_t>(j)]) : 0.0F;
-      ASSERT_EQ(static_cast<float>(narrow.result[at]),
-                static_cast<float>(T(wide.result[at] + bias)))
+      float sum = 0;
+      for (int64_t s = 0; s < k; ++s) {
+        sum = std::fma(element(product.product.a, i, s), element(product.product.b, s, j), sum);
+      }
+      if (added) sum += static_cast<float>(product.addend[static_cast<size_t>(j)]);
+      ASSERT_EQ(static_cast<float>(product.result[static_cast<size_t>(i * product.product.ld + j)]),
+                static_cast<float>(T(sum)))
           << i << ", " << j << " of " << m << " x " << n << " x " << k << ", turns " << turns;
     }
   }

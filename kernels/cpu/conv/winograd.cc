@@ -190,7 +190,7 @@ void convolve_images(const Filter& filter, int64_t batch) {
   const int64_t channels = filter.from.channels * filter.to.channels;
   float* const weights = Room(WorkspaceUse::kWinograd, kPlaces * channels).take(0);
   parallel_for(0, (filter.to.channels + kPanel - 1) / kPanel, 1, [&](int64_t first, int64_t last) {
-    with_arithmetic(false, [&]<class P>() {
+    with_f32_arithmetic([&]<class P>() {
       for (int64_t panel = first; panel < last; ++panel) {
         transform_weights<P>(filter, panel, weights);
       }
@@ -200,7 +200,7 @@ void convolve_images(const Filter& filter, int64_t batch) {
   const int64_t rows = std::max<int64_t>(1, kMostTiles / grid.columns);
   const Blocks blocks(filter, grid, std::min(rows, grid.rows), weights);
   parallel_for(0, blocks.count(), 1, [&](int64_t first, int64_t last) {
-    with_arithmetic(false, [&]<class P>() {
+    with_f32_arithmetic([&]<class P>() {
       for (int64_t block = first; block < last; ++block) blocks.compute<P>(block);
     });
   });

@@ -41,7 +41,7 @@ class WeightSum {
       add_rows(first, std::min(grid_.rows, first + rows));
     }
     parallel_for(0, map_.channels, 1, [&](int64_t first, int64_t last) {
-      with_arithmetic(false, [&]<class P>() {
+      with_f32_arithmetic([&]<class P>() {
         for (int64_t f = first; f < last; ++f) write_weight<P>(f);
       });
     });
@@ -50,14 +50,14 @@ class WeightSum {
  private:
   void add_rows(int64_t first_row, int64_t last_row) const {
     parallel_for(first_row, last_row, 1, [&](int64_t first, int64_t last) {
-      with_arithmetic(false, [&]<class P>() {
+      with_f32_arithmetic([&]<class P>() {
         read_rows<P>(first, last, (first - first_row) * grid_.columns);
       });
     });
     const int64_t tiles = (last_row - first_row) * grid_.columns;
     const int64_t tasks = (map_.channels + kFeatures - 1) / kFeatures;
     parallel_for(0, kPlaces * tasks, 1, [&](int64_t first, int64_t last) {
-      with_arithmetic(false, [&]<class P>() {
+      with_f32_arithmetic([&]<class P>() {
         for (int64_t task = first; task < last; ++task) {
           add_products<P>(task / tasks, task % tasks * kFeatures, tiles, first_row == 0);
         }

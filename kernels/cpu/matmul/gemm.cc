@@ -9,6 +9,7 @@
 #include "core/base/parallel.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/matmul/gemm_loop.h"
+#include "kernels/cpu/matmul/half_product.h"
 #include "kernels/cpu/matmul/onednn.h"
 #include "kernels/cpu/matmul/ordered_product.h"
 #include "kernels/cpu/workspace.h"
@@ -157,34 +158,6 @@ const BFloat16* bias_of(const Product& p, const Tile& tile) {
   return has_addend<BFloat16>(p) && is_row && !p.wide ? addend_of<BFloat16>(p, tile) : nullptr;
 }
 
-/// Lines of 16-bit elements, `ld` apart, as f32 without gaps.
-template <class T>
-void widen(const T* from, int64_t ld, int64_t lines, int64_t length, float* to) {
-  static const LoadFunction load = load_function(ComputeLane::kF32, dtype_of<T>);
-  for (int64_t i = 0; i < lines; ++i) load(length, to + i * length, from + i * ld, sizeof(T));
-}
-
-/// sums = the product of the tile in f32, of the factors as f32, which hold them exactly. They are
-/// widened for one piece of the sums at a time, which stays in a near cache until it is multiplied.
-template <class T>
-void multiply_widened(const Product& p, const Tile& tile, float* sums, int64_t ld) {
-  const bool ta = p.a.transposed, tb = p.b.transposed;
-  const int64_t piece = terms_of_piece(p.k);
-  auto* const a = static_cast<float*>(
-      thread_workspace(WorkspaceUse::kWideProduct)
-          .room(static_cast<size_t>((tile.rows + tile.columns) * piece) * sizeof(float)));
-  float* const b = a + tile.rows * piece;
-  for (int64_t start = 0; start < p.k; start += piece) {
-    const int64_t k = std::min(piece, p.k - start);
-    const int64_t a_length = ta ? tile.rows : k, b_length = tb ? k : tile.columns;
-    widen(start_of<T>(p.a, tile.batch, tile.row, start), p.a.ld, ta ? k : tile.rows, a_length, a);
-    widen(start_of<T>(p.b, tile.batch, start, tile.column), p.b.ld, tb ? tile.columns : k, b_length,
-          b);
-    multiply_f32(ta,
-                 {tb, tile.rows, tile.columns, k, a, a_length, b, b_length, start > 0, sums, ld});
-  }
-}
-
 /// What `finish` does for results of 16 bits whose addend lies in rows, a row at a time in vectors.
 template <class T>
 void finish_rows(const Product& p, const Tile& tile, float* sums) {
@@ -214,7 +187,9 @@ void compute_wide(const Product& p, const Tile& tile) {
   float* const sums = is_result ? result_of<float>(p, tile) : room_for_sums(tile);
   const int64_t ld = is_result ? p.ld : tile.columns;
   if (p.k > 0) {
-    multiply_widened<T>(p, tile, sums, ld);
+    multiply_halves<T>({p.a.transposed, p.b.transposed, tile.rows, tile.columns, p.k,
+                        start_of<T>(p.a, tile.batch, tile.row, 0), p.a.ld,
+                        start_of<T>(p.b, tile.batch, 0, tile.column), p.b.ld, sums, ld});
   } else {
     for (int64_t i = 0; i < tile.rows; ++i) std::fill_n(sums + i * ld, tile.columns, 0.0F);
   }

@@ -2,7 +2,7 @@
 
 #include "kernels/cpu/arithmetic.h"
 #include "kernels/cpu/matmul/ordered_product.h"
-#include "kernels/cpu/transpose.h"
+#include "kernels/cpu/matmul/turn_panel.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu {
@@ -87,37 +87,6 @@ inline void add_to_panel(const Terms& terms, int64_t rows, float* sums) {
 
 #if LS_HAVE_WIDE_VECTORS
 
-typedef float Quads __attribute__((vector_size(64)));
-
-// The lower, or the upper, two elements of each quad of two vectors in turn.
-#define LS_LOW_PAIRS 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29
-#define LS_HIGH_PAIRS 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31
-
-/// The 4 columns of 16 rows of 4 elements, which are `ld` apart.
-LS_WIDE_VECTORS_PART inline void turn_block(Quads (&column)[4], const float* from, int64_t ld) {
-  // Each vector holds 4 elements of 4 rows that are 4 rows apart.
-  Quads row[4];
-#pragma GCC unroll 4
-  for (int r = 0; r < 4; ++r, from += ld) {
-    __m512 quads = _mm512_maskz_broadcast_f32x4(0xffff, _mm_loadu_ps(from));
-    quads = _mm512_mask_broadcast_f32x4(quads, 0x00f0, _mm_loadu_ps(from + 4 * ld));
-    quads = _mm512_mask_broadcast_f32x4(quads, 0x0f00, _mm_loadu_ps(from + 8 * ld));
-    quads = _mm512_mask_broadcast_f32x4(quads, 0xf000, _mm_loadu_ps(from + 12 * ld));
-    row[r] = reinterpret_cast<Quads>(quads);
-  }
-  const Quads even_low = __builtin_shufflevector(row[0], row[2], LS_LOW_PAIRS);
-  const Quads even_high = __builtin_shufflevector(row[0], row[2], LS_HIGH_PAIRS);
-  const Quads odd_low = __builtin_shufflevector(row[1], row[3], LS_LOW_PAIRS);
-  const Quads odd_high = __builtin_shufflevector(row[1], row[3], LS_HIGH_PAIRS);
-  column[0] = __builtin_shufflevector(even_low, odd_low, LS_LOW_PAIRS);
-  column[1] = __builtin_shufflevector(even_low, odd_low, LS_HIGH_PAIRS);
-  column[2] = __builtin_shufflevector(even_high, odd_high, LS_LOW_PAIRS);
-  column[3] = __builtin_shufflevector(even_high, odd_high, LS_HIGH_PAIRS);
-}
-
-#undef LS_LOW_PAIRS
-#undef LS_HIGH_PAIRS
-
 /// Adds to the sums [kRows, 32], kPanel apart, `depth` terms, a multiple of 4, of 32 rows of a
 /// transposed factor, which are turned in registers.
 template <int kRows>
@@ -152,34 +121,6 @@ LS_WIDE_VECTORS_PART inline void add_turned(const float* a, int64_t lda, const f
 
 #endif
 
-/// Writes `depth` elements of each of `columns` rows as columns of the panel `to`.
-template <class P>
-inline void turn_panel(float* to, const float* from, int64_t ld, int64_t depth, int64_t columns) {
-  static const TransposeBlock turn = transpose_block(sizeof(float));
-  constexpr int64_t kBytes = sizeof(float);
-  const auto turn_rest = [&](int64_t column, int64_t count, int64_t first) {
-    turn(reinterpret_cast<char*>(to + first * kPanel + column), kPanel * kBytes,
-         reinterpret_cast<const char*>(from + column * ld + first), ld * kBytes, depth - first,
-         count);
-  };
-  int64_t column = 0;
-#if LS_HAVE_WIDE_VECTORS
-  if constexpr (P::kLanes == 16) {
-    for (; column + 16 <= columns; column += 16) {
-      int64_t s = 0;
-      for (; s + 4 <= depth; s += 4) {
-        Quads turned[4];
-        turn_block(turned, from + column * ld + s, ld);
-        for (int t = 0; t < 4; ++t)
-          WideF32Arithmetic::store(to + (s + t) * kPanel + column, turned[t]);
-      }
-      if (s < depth) turn_rest(column, 16, s);
-    }
-  }
-#endif
-  if (column < columns) turn_rest(column, columns - column, 0);
-}
-
 /// The columns [first, first + columns) of a product, at most kPanel, for the terms [start, start +
 /// depth) of their sums.
 struct Part {
@@ -201,7 +142,7 @@ inline Terms terms_of(const OrderedProduct& p, const Part& part, int64_t from, i
     return {a, p.lda, b, p.ldb, depth};
   }
   if (p.transpose_b) {
-    turn_panel<P>(room.factor, b, p.ldb, depth, part.columns);
+    turn_panel<P>(room.factor, kPanel, b, p.ldb, depth, part.columns);
   } else {
     for (int64_t s = 0; s < depth; ++s) {
       std::copy_n(b + s * p.ldb, part.columns, room.factor + s * kPanel);
@@ -272,7 +213,7 @@ void multiply_in_order_by_loops(const OrderedProduct& p) {
       thread_workspace(WorkspaceUse::kOrderedProduct).room(kRoom * sizeof(float)));
   const PanelRoom room{floats, floats + kMostTerms * kPanel};
   const int64_t piece = terms_of_piece(p.k);
-  with_arithmetic(false, [&]<class P>() {
+  with_f32_arithmetic([&]<class P>() {
     for (int64_t first = 0; first < p.n; first += kPanel) {
       const int64_t columns = std::min(kPanel, p.n - first);
       for (int64_t start = 0; start < p.k; start += piece) {
