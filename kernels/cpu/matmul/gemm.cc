@@ -9,9 +9,9 @@
 #include "core/base/parallel.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/matmul/gemm_loop.h"
-#include "kernels/cpu/matmul/half_product.h"
 #include "kernels/cpu/matmul/onednn.h"
 #include "kernels/cpu/matmul/ordered_product.h"
+#include "kernels/cpu/matmul/packed_product.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu {
@@ -187,9 +187,9 @@ void compute_wide(const Product& p, const Tile& tile) {
   float* const sums = is_result ? result_of<float>(p, tile) : room_for_sums(tile);
   const int64_t ld = is_result ? p.ld : tile.columns;
   if (p.k > 0) {
-    multiply_halves<T>({p.a.transposed, p.b.transposed, tile.rows, tile.columns, p.k,
+    multiply_packed<T>({p.a.transposed, p.b.transposed, tile.rows, tile.columns, p.k,
                         start_of<T>(p.a, tile.batch, tile.row, 0), p.a.ld,
-                        start_of<T>(p.b, tile.batch, 0, tile.column), p.b.ld, sums, ld});
+                        start_of<T>(p.b, tile.batch, 0, tile.column), p.b.ld, false, sums, ld});
   } else {
     for (int64_t i = 0; i < tile.rows; ++i) std::fill_n(sums + i * ld, tile.columns, 0.0F);
   }

@@ -8,10 +8,10 @@
 namespace lockstep::cpu {
 
 /// Computes a product on up to num_threads() threads. The tiling depends on m, n and k only, and
-/// each tile is computed by one thread, so the bits do not depend on the number of threads. f32 uses
-/// oneDNN, and so does bf16 where the processor multiplies it faster than f32; elsewhere bf16, and
-/// f16, use multiply_halves. Their sums are f32, and rounded once. f64 and integers use GemmLoop.
-/// Throws DTypeError for bool.
+/// each tile is computed by one thread, so the bits do not depend on the number of threads. f32
+/// uses oneDNN, and so does bf16 where the processor multiplies it faster than f32; elsewhere bf16,
+/// and f16, use multiply_packed. Their sums are f32, and rounded once. f64 and integers use
+/// GemmLoop. Throws DTypeError for bool.
 void gemm(const Product& product);
 
 /// A rectangular part of one matrix of a product's result, starting at `row` and `column`.

@@ -24,8 +24,7 @@ struct OrderedProduct {
   int64_t ldc;
 };
 
-/// Most terms of a piece of a sum. oneDNN's kernels for AVX-512 cut longer sums, in one of two ways
-/// that depends on the number of rows.
+/// Most terms of a piece of a sum: those that oneDNN's kernels for AVX-512 add in one go.
 inline constexpr int64_t kMostTerms = 384;
 
 /// Terms of each piece of a sum of k > 0, but the last: the pieces are as few and as equal as
@@ -35,21 +34,15 @@ int64_t terms_of_piece(int64_t k);
 /// Computes it on the calling thread; k > 0. The sum of a piece of k starts at 0 and adds its terms
 /// in order, each with one rounding (fma); the pieces' sums are added in order, to c with `add`.
 ///
-/// Few rows are computed by loops of ours, faster than the library's; more by the library, if its
-/// sums have these bits.
+/// Few rows are computed by loops, more by the library, where its sums have these bits, or by
+/// multiply_packed.
 void multiply_in_order(const OrderedProduct& product);
 
-/// Whether the product is to be computed so: where the library adds in this order, which makes it
-/// free, and where it is asked for (core/device/exact_rows.h).
+/// Whether the product is to be computed so. Of few rows it is only with AVX-512, or where it is
+/// asked for (core/device/exact_rows.h): the loops for AVX2 are slower than the library.
 bool rows_are_exact(const OrderedProduct& product);
 
 /// Computes it by our loops.
 void multiply_in_order_by_loops(const OrderedProduct& product);
-
-/// Whether the library's sums of more than a few terms, rows and columns have the bits of our
-/// loops, found by products that are computed both ways at the first call with these arguments, as
-/// it makes a kernel for each of them. oneDNN's kernels for AVX-512 have them; its kernels for AVX2
-/// have other bits in rows at the end of a matrix.
-bool library_adds_in_order(bool transpose_b, bool add);
 
 }  // namespace lockstep::cpu

@@ -1,4 +1,4 @@
-#include "kernels/cpu/matmul/half_product.h"
+#include "kernels/cpu/matmul/packed_product.h"
 
 #include <algorithm>
 
@@ -30,7 +30,7 @@ inline constexpr int64_t kTileColumns = kTileVectors<P>* P::kLanes;
 constexpr int64_t kMostRows = 8, kMostWidth = 48, kMostLanes = 16;
 
 /// Packed elements as f32.
-struct HalfRoom {
+struct PackRoom {
   float* columns;  ///< [kMostColumns / kTileColumns, depth, kTileColumns]
   float* rows;     ///< [kTileRows, kMostTerms], of a transposed factor [depth, kTileRows]
   float* lines;    ///< [kMostLanes, kMostTerms], to be turned
@@ -62,7 +62,7 @@ inline void widen(int64_t n, float* to, const T* from, int64_t ld) {
 
 /// Packs the columns of a block; those missing in the last strip are 0.
 template <class P, class T>
-inline void pack_columns(const HalfProduct<T>& p, const Block& block, const HalfRoom& room) {
+inline void pack_columns(const PackedProduct<T>& p, const Block& block, const PackRoom& room) {
   constexpr int64_t kWidth = kTileColumns<P>;
   const int64_t strip = block.depth * kWidth;
   const int64_t whole = block.columns / kWidth * kWidth;
@@ -90,7 +90,7 @@ inline void pack_columns(const HalfProduct<T>& p, const Block& block, const Half
 
 /// Packs rows [row, row + rows) of the first factor; those missing in the tile are 0.
 template <class P, class T>
-inline void pack_rows(const HalfProduct<T>& p, const Block& block, int64_t row, int64_t rows,
+inline void pack_rows(const PackedProduct<T>& p, const Block& block, int64_t row, int64_t rows,
                       float* to) {
   constexpr int64_t kRows = kTileRows<P>;
   if (rows < kRows) std::fill_n(to, kRows * kMostTerms, 0.0F);
@@ -154,14 +154,14 @@ inline void multiply_tile(const float* a, const float* b, int64_t depth, bool ad
 
 /// Computes `rows` rows of a block from packed ones.
 template <class P, class T>
-inline void multiply_rows(const HalfProduct<T>& p, const Block& block, int64_t row, int64_t rows,
-                          const HalfRoom& room) {
+inline void multiply_rows(const PackedProduct<T>& p, const Block& block, int64_t row, int64_t rows,
+                          const PackRoom& room) {
   constexpr int64_t kRows = kTileRows<P>, kWidth = kTileColumns<P>;
   const auto tile = [&](const float* b, bool add, float* c, int64_t ldc) {
     p.transpose_a ? multiply_tile<P, true>(room.rows, b, block.depth, add, c, ldc)
                   : multiply_tile<P, false>(room.rows, b, block.depth, add, c, ldc);
   };
-  const bool add = block.start > 0;
+  const bool add = p.add || block.start > 0;
   const float* b = room.columns;
   for (int64_t j = 0; j < block.columns; j += kWidth, b += block.depth * kWidth) {
     const int64_t width = std::min(kWidth, block.columns - j);
@@ -183,13 +183,13 @@ inline void multiply_rows(const HalfProduct<T>& p, const Block& block, int64_t r
 }  // namespace
 
 template <class T>
-void multiply_halves(const HalfProduct<T>& p) {
+void multiply_packed(const PackedProduct<T>& p) {
   constexpr int64_t kColumns = kMostColumns * kMostTerms, kRows = kMostRows * kMostTerms;
   constexpr int64_t kLines = kMostLanes * kMostTerms, kSums = kMostRows * kMostWidth;
   auto* const floats =
       static_cast<float*>(thread_workspace(WorkspaceUse::kWideProduct)
                               .room((kColumns + kRows + kLines + kSums) * sizeof(float)));
-  const HalfRoom room{floats, floats + kColumns, floats + kColumns + kRows,
+  const PackRoom room{floats, floats + kColumns, floats + kColumns + kRows,
                       floats + kColumns + kRows + kLines};
   const int64_t piece = terms_of_piece(p.k);
   with_f32_arithmetic([&]<class P>() {
@@ -208,7 +208,8 @@ void multiply_halves(const HalfProduct<T>& p) {
   });
 }
 
-template void multiply_halves(const HalfProduct<BFloat16>&);
-template void multiply_halves(const HalfProduct<Half>&);
+template void multiply_packed(const PackedProduct<float>&);
+template void multiply_packed(const PackedProduct<BFloat16>&);
+template void multiply_packed(const PackedProduct<Half>&);
 
 }  // namespace lockstep::cpu
