@@ -28,7 +28,7 @@ struct Operands {
       : a(drawn(m * k, 1)),
         b(drawn(k * n, 2)),
         c(drawn(m * n, 3)),
-        product{turned, m, n, k, a.data(), k, b.data(), turned ? k : n, true, c.data(), n} {}
+        product{turned, m, n, k, a.data(), k, b.data(), turned ? k : n, c.data(), n, c.data(), n} {}
 
   float term(const std::vector<float>& c_before, int64_t i, int64_t j, int64_t pieces) const {
     const int64_t k = product.k;
@@ -77,10 +77,36 @@ TEST(OrderedProduct, HasTheBitsOfTheLoopsHoweverItIsComputed) {
   }
 }
 
-TEST(OrderedProduct, WithoutAddDoesNotReadTheResult) {
+TEST(OrderedProduct, AddsARowOrAMatrixOfItsOwn) {
+  for (const auto& [m, n, k] : kSizesOfProducts) {
+    for (const bool turned : {false, true}) {
+      for (const int64_t ld : {int64_t{0}, n + 2}) {
+        Operands operands(m, n, k, turned);
+        const std::vector<float> addend = drawn(m * (n + 2), 4);
+        operands.product.addend = addend.data();
+        operands.product.addend_ld = ld;
+        std::ranges::fill(operands.c, std::nanf(""));
+        multiply_in_order(operands.product);
+        std::vector<float> before(operands.c.size());
+        for (int64_t i = 0; i < m; ++i) {
+          std::copy_n(addend.data() + i * ld, n, before.data() + i * n);
+        }
+        for (int64_t i = 0; i < m; ++i) {
+          for (int64_t j = 0; j < n; ++j) {
+            ASSERT_EQ(operands.c[static_cast<size_t>(i * n + j)],
+                      operands.term(before, i, j, (k + 383) / 384))
+                << m << " " << n << " " << k << " turned " << turned << ", ld " << ld;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(OrderedProduct, WithoutAnAddendDoesNotReadTheResult) {
   for (const int64_t n : {64, 70}) {
     Operands operands(3, n, 400, true);
-    operands.product.add = false;
+    operands.product.addend = nullptr;
     std::ranges::fill(operands.c, std::nanf(""));
     multiply_in_order(operands.product);
     EXPECT_EQ(operands.c.back(),

@@ -29,12 +29,14 @@ class PackedOperands {
                  .lda = (turn_a ? m : k) + kGap,
                  .b = b_.data(),
                  .ldb = (turn_b ? k : n) + kGap,
-                 .add = add,
+                 .addend = nullptr,
+                 .addend_ld = n + kGap,
                  .c = c_.data(),
                  .ldc = n + kGap} {
     c_.resize(static_cast<size_t>(m * (n + kGap)), std::nanf(""));
-    product_.c = c_.data();
     before_ = c_;
+    product_.c = c_.data();
+    if (add) product_.addend = c_.data();
   }
 
   const PackedProduct<T>& product() const { return product_; }
@@ -53,7 +55,7 @@ class PackedOperands {
         const T b = p.transpose_b ? p.b[j * p.ldb + s] : p.b[s * p.ldb + j];
         sum = std::fma(static_cast<float>(a), static_cast<float>(b), sum);
       }
-      total = first == 0 && !p.add ? sum : total + sum;
+      total = first == 0 && p.addend == nullptr ? sum : total + sum;
     }
     return total;
   }

@@ -102,23 +102,35 @@ void outer_product(int64_t m, int64_t n, float alpha, const float* a, int64_t a_
   }
 }
 
-/// c = alpha op(a) op(b), added to c with `add`. Where a is not transposed, its rows are samples,
-/// and each has the same bits beside any others (ordered_product.h).
-void multiply_f32(bool transpose_a, const OrderedProduct& p, float alpha = 1) {
-  if (!transpose_a && alpha == 1 && p.k > 0 && rows_are_exact(p)) return multiply_in_order(p);
-  gemm_block(transpose_a, p.transpose_b, p.m, p.n, p.k, alpha, p.a, p.lda, p.b, p.ldb,
-             p.add ? 1.0F : 0.0F, p.c, p.ldc);
-}
-
 void compute_f32(const Product& p, const Tile& tile) {
+  const float alpha = p.alpha.to<float>();
+  float* const c = result_of<float>(p, tile);
+  OrderedProduct product{p.b.transposed,
+                         tile.rows,
+                         tile.columns,
+                         p.k,
+                         start_of<float>(p.a, tile.batch, tile.row, 0),
+                         p.a.ld,
+                         start_of<float>(p.b, tile.batch, 0, tile.column),
+                         p.b.ld,
+                         nullptr,
+                         0,
+                         c,
+                         p.ld};
+  // Where a is not transposed its rows are samples, and each has the same bits beside any others.
+  const bool in_order = !p.a.transposed && alpha == 1 && p.k > 0 && rows_are_exact(product);
   const bool add = has_addend<float>(p);
-  if (add) start_with_addend(p, tile);
-  multiply_f32(
-      p.a.transposed,
-      {p.b.transposed, tile.rows, tile.columns, p.k, start_of<float>(p.a, tile.batch, tile.row, 0),
-       p.a.ld, start_of<float>(p.b, tile.batch, 0, tile.column), p.b.ld, add,
-       result_of<float>(p, tile), p.ld},
-      p.alpha.to<float>());
+  if (add && in_order && p.beta.to<float>() == 1 && p.addend.column == 1) {
+    product.addend = addend_of<float>(p, tile);
+    product.addend_ld = p.addend.row;
+  } else if (add) {
+    start_with_addend(p, tile);
+    product.addend = c;
+    product.addend_ld = p.ld;
+  }
+  if (in_order) return multiply_in_order(product);
+  gemm_block(p.a.transposed, p.b.transposed, product.m, product.n, product.k, alpha, product.a,
+             product.lda, product.b, product.ldb, add ? 1.0F : 0.0F, c, p.ld);
 }
 
 /// result = alpha sums + beta addend, rounded once to R.
@@ -189,7 +201,8 @@ void compute_wide(const Product& p, const Tile& tile) {
   if (p.k > 0) {
     multiply_packed<T>({p.a.transposed, p.b.transposed, tile.rows, tile.columns, p.k,
                         start_of<T>(p.a, tile.batch, tile.row, 0), p.a.ld,
-                        start_of<T>(p.b, tile.batch, 0, tile.column), p.b.ld, false, sums, ld});
+                        start_of<T>(p.b, tile.batch, 0, tile.column), p.b.ld, nullptr, 0, sums,
+                        ld});
   } else {
     for (int64_t i = 0; i < tile.rows; ++i) std::fill_n(sums + i * ld, tile.columns, 0.0F);
   }

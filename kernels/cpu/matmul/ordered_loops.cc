@@ -154,14 +154,16 @@ inline Terms terms_of(const OrderedProduct& p, const Part& part, int64_t from, i
   return {a, p.lda, room.factor, kPanel, depth};
 }
 
-/// Writes the sums of rows [row, row + rows), or adds them to the result.
+/// Writes the sums of rows [row, row + rows), added to the addend or to those of the pieces before.
 inline void finish(const OrderedProduct& p, const Part& part, int64_t row, int64_t rows,
                    const float* sums) {
-  const bool add = p.add || part.start > 0;
-  for (int64_t i = 0; i < rows; ++i, sums += kPanel) {
-    float* const c = p.c + (row + i) * p.ldc + part.first;
-    if (add) {
+  for (int64_t i = row; i < row + rows; ++i, sums += kPanel) {
+    float* const c = p.c + i * p.ldc + part.first;
+    if (part.start > 0) {
       for (int64_t j = 0; j < part.columns; ++j) c[j] += sums[j];
+    } else if (p.addend != nullptr) {
+      const float* const addend = p.addend + i * p.addend_ld + part.first;
+      for (int64_t j = 0; j < part.columns; ++j) c[j] = addend[j] + sums[j];
     } else {
       std::copy_n(sums, part.columns, c);
     }

@@ -22,10 +22,16 @@ bool has_few_rows(const OrderedProduct& p) { return p.m < kFewRows || p.n == 1; 
 /// Computes a product as multiply_in_order says by calls of the library, one for each piece. Of a
 /// transposed factor it would be slower than multiply_packed.
 void multiply_by_library(const OrderedProduct& p) {
+  const bool add = p.addend != nullptr;
+  if (add && p.addend != p.c) {
+    for (int64_t i = 0; i < p.m; ++i) {
+      std::copy_n(p.addend + i * p.addend_ld, p.n, p.c + i * p.ldc);
+    }
+  }
   const int64_t piece = terms_of_piece(p.k);
   for (int64_t start = 0; start < p.k; start += piece) {
     onednn::sgemm(false, false, p.m, p.n, std::min(piece, p.k - start), 1, p.a + start, p.lda,
-                  p.b + start * p.ldb, p.ldb, p.add || start > 0 ? 1.0F : 0.0F, p.c, p.ldc);
+                  p.b + start * p.ldb, p.ldb, add || start > 0 ? 1.0F : 0.0F, p.c, p.ldc);
   }
 }
 
@@ -42,7 +48,8 @@ bool both_agree(int64_t m, int64_t n, int64_t k, bool add) {
   const std::vector<float> a = numbers(m * k, 0), b = numbers(k * n, 1);
   std::vector<float> by_library = numbers(m * n, 2), by_loops = by_library;
   const auto product = [&](std::vector<float>& c) {
-    return OrderedProduct{false, m, n, k, a.data(), k, b.data(), n, add, c.data(), n};
+    return OrderedProduct{false, m,        n, k, a.data(), k, b.data(), n, add ? c.data() : nullptr,
+                          n,     c.data(), n};
   };
   multiply_by_library(product(by_library));
   multiply_in_order_by_loops(product(by_loops));
@@ -65,7 +72,7 @@ bool library_adds_in_order() {
 bool is_of_library(const OrderedProduct& p) {
   if (p.transpose_b) return false;
   if (p.k > kMostTerms && !library_adds_in_order<true>()) return false;
-  return p.add ? library_adds_in_order<true>() : library_adds_in_order<false>();
+  return p.addend != nullptr ? library_adds_in_order<true>() : library_adds_in_order<false>();
 }
 
 }  // namespace
@@ -82,8 +89,8 @@ int64_t terms_of_piece(int64_t k) {
 void multiply_in_order(const OrderedProduct& p) {
   if (has_few_rows(p)) return multiply_in_order_by_loops(p);
   if (is_of_library(p)) return multiply_by_library(p);
-  multiply_packed<float>(
-      {false, p.transpose_b, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.add, p.c, p.ldc});
+  multiply_packed<float>({false, p.transpose_b, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.addend,
+                          p.addend_ld, p.c, p.ldc});
 }
 
 }  // namespace lockstep::cpu

@@ -8,8 +8,8 @@ namespace lockstep::cpu {
 // bits beside any number of other rows: a token's logits are the same in a micro-batch, in an
 // evaluation and in generation, where it stands alone.
 
-/// c = a op(b), or c += a op(b) with `add`, for row-major a [m, k] and c [m, n]; op(b) [k, n] is b,
-/// or its transpose.
+/// c = addend + a op(b), or a op(b), for row-major a [m, k] and c [m, n]; op(b) [k, n] is b, or its
+/// transpose.
 struct OrderedProduct {
   bool transpose_b;
   int64_t m;
@@ -19,7 +19,8 @@ struct OrderedProduct {
   int64_t lda;
   const float* b;
   int64_t ldb;
-  bool add;
+  const float* addend;  ///< [m, n], may be c; null: none
+  int64_t addend_ld;    ///< between its rows; 0: one row for all
   float* c;
   int64_t ldc;
 };
@@ -32,7 +33,7 @@ inline constexpr int64_t kMostTerms = 384;
 int64_t terms_of_piece(int64_t k);
 
 /// Computes it on the calling thread; k > 0. The sum of a piece of k starts at 0 and adds its terms
-/// in order, each with one rounding (fma); the pieces' sums are added in order, to c with `add`.
+/// in order, each with one rounding (fma); the pieces' sums are added in order, behind the addend.
 ///
 /// Few rows are computed by loops, more by the library, where its sums have these bits, or by
 /// multiply_packed.

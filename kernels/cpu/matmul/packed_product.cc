@@ -115,9 +115,15 @@ inline void pack_rows(const PackedProduct<T>& p, const Block& block, int64_t row
   }
 }
 
-/// Computes the sums of a tile in registers, and writes them to `c`, or adds them.
+/// What the sums of a block are added to: the addend, or the sums of the pieces before; null: none.
+struct Before {
+  const float* rows;
+  int64_t ld;
+};
+
+/// Computes the sums of a tile in registers, and writes them.
 template <class P, bool kTransposed>
-inline void multiply_tile(const float* a, const float* b, int64_t depth, bool add, float* c,
+inline void multiply_tile(const float* a, const float* b, int64_t depth, Before before, float* c,
                           int64_t ldc) {
   constexpr int64_t kRows = kTileRows<P>, kWidth = kTileColumns<P>;
   constexpr int64_t kAhead = 16 * kWidth;  // the strip comes from the second cache
@@ -137,18 +143,21 @@ inline void multiply_tile(const float* a, const float* b, int64_t depth, bool ad
       for (int v = 0; v < kTileVectors<P>; ++v) P::multiply_add(sum[i][v], each, factor[v]);
     }
   }
+  if (before.rows != nullptr) {
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < kRows; ++i) {
+#pragma GCC unroll 3
+      for (int v = 0; v < kTileVectors<P>; ++v) {
+        typename P::Lanes added;
+        P::load(added, before.rows + i * before.ld + v * P::kLanes);
+        sum[i][v] = added + sum[i][v];
+      }
+    }
+  }
 #pragma GCC unroll 8
   for (int64_t i = 0; i < kRows; ++i) {
 #pragma GCC unroll 3
-    for (int v = 0; v < kTileVectors<P>; ++v) {
-      float* const to = c + i * ldc + v * P::kLanes;
-      if (add) {
-        typename P::Lanes before;
-        P::load(before, to);
-        sum[i][v] = before + sum[i][v];
-      }
-      P::store(to, sum[i][v]);
-    }
+    for (int v = 0; v < kTileVectors<P>; ++v) P::store(c + i * ldc + v * P::kLanes, sum[i][v]);
   }
 }
 
@@ -157,24 +166,25 @@ template <class P, class T>
 inline void multiply_rows(const PackedProduct<T>& p, const Block& block, int64_t row, int64_t rows,
                           const PackRoom& room) {
   constexpr int64_t kRows = kTileRows<P>, kWidth = kTileColumns<P>;
-  const auto tile = [&](const float* b, bool add, float* c, int64_t ldc) {
-    p.transpose_a ? multiply_tile<P, true>(room.rows, b, block.depth, add, c, ldc)
-                  : multiply_tile<P, false>(room.rows, b, block.depth, add, c, ldc);
+  const auto tile = [&](const float* b, Before before, float* c, int64_t ldc) {
+    p.transpose_a ? multiply_tile<P, true>(room.rows, b, block.depth, before, c, ldc)
+                  : multiply_tile<P, false>(room.rows, b, block.depth, before, c, ldc);
   };
-  const bool add = p.add || block.start > 0;
+  const Before all = block.start > 0 ? Before{p.c, p.ldc} : Before{p.addend, p.addend_ld};
   const float* b = room.columns;
   for (int64_t j = 0; j < block.columns; j += kWidth, b += block.depth * kWidth) {
-    const int64_t width = std::min(kWidth, block.columns - j);
-    float* const c = p.c + row * p.ldc + block.first + j;
+    const int64_t column = block.first + j, width = std::min(kWidth, block.columns - j);
+    float* const c = p.c + row * p.ldc + column;
+    const float* const added = all.rows != nullptr ? all.rows + row * all.ld + column : nullptr;
     if (rows == kRows && width == kWidth) {
-      tile(b, add, c, p.ldc);
+      tile(b, {added, all.ld}, c, p.ldc);
       continue;
     }
-    tile(b, false, room.sums, kWidth);
+    tile(b, {nullptr, 0}, room.sums, kWidth);
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t l = 0; l < width; ++l) {
         const float sum = room.sums[i * kWidth + l];
-        c[i * p.ldc + l] = add ? c[i * p.ldc + l] + sum : sum;
+        c[i * p.ldc + l] = added != nullptr ? added[i * all.ld + l] + sum : sum;
       }
     }
   }

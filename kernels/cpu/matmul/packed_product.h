@@ -4,8 +4,8 @@
 
 namespace lockstep::cpu {
 
-/// A product in f32 of row-major matrices of T, which is f32, bf16 or f16: c [m, n] = op(a) op(b),
-/// or c += op(a) op(b) with `add`, where op(a) [m, k] and op(b) [k, n] are the factors or their
+/// A product in f32 of row-major matrices of T, which is f32, bf16 or f16: c [m, n] = addend +
+/// op(a) op(b), or op(a) op(b), where op(a) [m, k] and op(b) [k, n] are the factors or their
 /// transposes.
 template <class T>
 struct PackedProduct {
@@ -18,7 +18,8 @@ struct PackedProduct {
   int64_t lda;
   const T* b;
   int64_t ldb;
-  bool add;
+  const float* addend;  ///< [m, n], may be c; null: none
+  int64_t addend_ld;    ///< between its rows; 0: one row for all
   float* c;
   int64_t ldc;
 };
