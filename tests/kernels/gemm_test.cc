@@ -229,6 +229,10 @@ TEST(Gemm, BitsDoNotDependOnTheNumberOfThreads) {
     expect_same_bits<float>(7, 33, 65, 40, turn_a, turn_b);
     expect_same_bits<double>(1, 300, 200, 130, turn_a, turn_b);
     expect_same_bits<BFloat16>(1, 200, 333, 256, turn_a, turn_b);
+    expect_same_bits<Half>(1, 41, 700, 500, turn_a, turn_b);
+    // Tiles of all heights, which some thread numbers cut and others do not.
+    for (const int64_t m : {33, 40, 72, 270})
+      expect_same_bits<float>(1, m, 200, 700, turn_a, turn_b);
   }
   expect_same_bits<float>(1, 1, 3000, 768, false, true);
   expect_same_bits<float>(1, 3000, 1, 768, false, false);

@@ -12,6 +12,7 @@
 #include "kernels/cpu/matmul/onednn.h"
 #include "kernels/cpu/matmul/ordered_product.h"
 #include "kernels/cpu/matmul/packed_product.h"
+#include "kernels/cpu/wide_vectors.h"
 #include "kernels/cpu/workspace.h"
 
 namespace lockstep::cpu {
@@ -26,10 +27,13 @@ struct Tiling {
 
 /// Chooses enough tiles for a large machine, but few enough to keep oneDNN near its peak: each tile
 /// packs its own copy of its factors, so small tiles are slow. A power of two of equal tiles
-/// divides evenly among 2, 4 or 8 threads.
-Tiling tiling_of(int64_t m, int64_t n, int64_t k) {
+/// divides evenly among 2, 4 or 8 threads. `enough`: as many tiles need not be cut for more
+/// threads.
+Tiling tiling_of(int64_t m, int64_t n, int64_t k, int64_t enough) {
   // Tiles have at least 2 MFLOP; beyond 8 or 16 tiles they must also have a larger area.
   constexpr double kLeastWork = 2e6;
+  // Elements of a tile that stay in a core's cache until the caller has read them.
+  constexpr int64_t kNearArea = 131072;
   const auto least_area = [](int64_t tiles) -> int64_t {
     if (tiles <= 8) return 1;
     return tiles <= 16 ? 65536 : tiles <= 64 ? 262144 : std::numeric_limits<int64_t>::max();
@@ -41,6 +45,7 @@ Tiling tiling_of(int64_t m, int64_t n, int64_t k) {
   Tiling tiling{m, n};
   for (int64_t tiles = 2;; tiles *= 2) {
     const int64_t area = tiling.rows * tiling.columns / 2;
+    if (tiles > enough && 2 * area <= kNearArea) return tiling;
     const double work = 2.0 * static_cast<double>(area) * static_cast<double>(k);
     const bool rows_can = tiling.rows >= 4 * kRowUnit;
     const bool columns_can = tiling.columns >= 2 * kColumnUnit;
@@ -86,6 +91,19 @@ void start_with_addend(const Product& p, const Tile& tile) {
     } else {
       for (int64_t j = 0; j < tile.columns; ++j) result[j] = beta * addend[j * p.addend.column];
     }
+  }
+}
+
+/// Whether each element has the same bits however the product is cut into tiles: where its sum has
+/// the order of ordered_product.h.
+bool has_bits_of_any_tiles(const Product& p) {
+  switch (p.dtype) {
+    case DType::kF32:
+      return !p.a.transposed && p.alpha.to<float>() == 1 && has_wide_vectors();
+    case DType::kBF16:
+      return !onednn::is_fast_in_bf16();
+    default:
+      return p.dtype == DType::kF16;
   }
 }
 
@@ -282,7 +300,9 @@ void gemm(const Product& p) {
 void gemm(const Product& p, FunctionRef<void(const Tile&)> after) {
   if (p.batch <= 0 || p.m <= 0 || p.n <= 0) return;
   const Compute compute = compute_for(p.dtype);
-  const auto [rows, columns] = tiling_of(p.m, p.n, p.k);
+  const int64_t enough =
+      has_bits_of_any_tiles(p) ? 2 * num_threads() : std::numeric_limits<int64_t>::max();
+  const auto [rows, columns] = tiling_of(p.m, p.n, p.k, enough);
   const int64_t across = (p.n + columns - 1) / columns;
   const int64_t down = (p.m + rows - 1) / rows;
   const int64_t tiles = across * down;

@@ -1,6 +1,7 @@
 #include "kernels/cpu/matmul/packed_product.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/tensor/dtype.h"
 #include "kernels/cpu/arithmetic.h"
@@ -80,30 +81,45 @@ inline void pack_columns(const PackedProduct<T>& p, const Block& block, const Pa
   const T* from = p.b + block.first * p.ldb + block.start;
   for (int64_t j = 0; j < block.columns; j += P::kLanes) {
     const int64_t count = std::min(P::kLanes, block.columns - j);
-    for (int64_t line = 0; line < count; ++line, from += p.ldb) {
-      widen<P>(block.depth, room.lines + line * kMostTerms, from, p.ldb);
+    float* const to = room.columns + j / kWidth * strip + j % kWidth;
+    if constexpr (std::is_same_v<T, float>) {
+      turn_panel<P>(to, kWidth, from + j * p.ldb, p.ldb, block.depth, count);
+    } else {
+      for (int64_t line = 0; line < count; ++line) {
+        widen<P>(block.depth, room.lines + line * kMostTerms, from + (j + line) * p.ldb, p.ldb);
+      }
+      turn_panel<P>(to, kWidth, room.lines, kMostTerms, block.depth, count);
     }
-    turn_panel<P>(room.columns + j / kWidth * strip + j % kWidth, kWidth, room.lines, kMostTerms,
-                  block.depth, count);
   }
 }
 
-/// Packs rows [row, row + rows) of the first factor; those missing in the tile are 0.
+/// Rows of the first factor as f32: element (i, s) is at i ld + s, of a transposed factor at s
+/// kTileRows + i.
+struct Strip {
+  const float* elements;
+  int64_t ld;
+};
+
+/// Rows [row, row + rows) of the first factor, in place or packed; those missing in the tile are 0.
 template <class P, class T>
-inline void pack_rows(const PackedProduct<T>& p, const Block& block, int64_t row, int64_t rows,
-                      float* to) {
+inline Strip pack_rows(const PackedProduct<T>& p, const Block& block, int64_t row, int64_t rows,
+                       float* room) {
   constexpr int64_t kRows = kTileRows<P>;
-  if (rows < kRows) std::fill_n(to, kRows * kMostTerms, 0.0F);
+  if constexpr (std::is_same_v<T, float>) {
+    if (!p.transpose_a && rows == kRows) return {p.a + row * p.lda + block.start, p.lda};
+  }
+  if (rows < kRows) std::fill_n(room, kRows * kMostTerms, 0.0F);
   if (!p.transpose_a) {
     for (int64_t i = 0; i < rows; ++i) {
-      widen<P>(block.depth, to + i * kMostTerms, p.a + (row + i) * p.lda + block.start, p.lda);
+      widen<P>(block.depth, room + i * kMostTerms, p.a + (row + i) * p.lda + block.start, p.lda);
     }
-    return;
+    return {room, kMostTerms};
   }
   using Eight = F32Arithmetic;
   static_assert(kRows <= Eight::kLanes);
   const bool is_wide = row + Eight::kLanes <= p.m;
   const T* from = p.a + block.start * p.lda + row;
+  float* to = room;
   for (int64_t s = 0; s < block.depth; ++s, from += p.lda, to += kRows) {
     if (is_wide) {  // the next term overwrites what is too much
       Eight::Lanes lanes;
@@ -113,6 +129,7 @@ inline void pack_rows(const PackedProduct<T>& p, const Block& block, int64_t row
       for (int64_t i = 0; i < rows; ++i) to[i] = static_cast<float>(from[i]);
     }
   }
+  return {room, 0};
 }
 
 /// What the sums of a block are added to: the addend, or the sums of the pieces before; null: none.
@@ -123,8 +140,9 @@ struct Before {
 
 /// Computes the sums of a tile in registers, and writes them.
 template <class P, bool kTransposed>
-inline void multiply_tile(const float* a, const float* b, int64_t depth, Before before, float* c,
-                          int64_t ldc) {
+inline void multiply_tile(const Strip& strip, const float* b, int64_t depth, Before before,
+                          float* c, int64_t ldc) {
+  const float* const a = strip.elements;
   constexpr int64_t kRows = kTileRows<P>, kWidth = kTileColumns<P>;
   constexpr int64_t kAhead = 16 * kWidth;  // the strip comes from the second cache
   typename P::Lanes sum[kRows][kTileVectors<P>] = {};
@@ -138,7 +156,7 @@ inline void multiply_tile(const float* a, const float* b, int64_t depth, Before 
 #pragma GCC unroll 8
     for (int64_t i = 0; i < kRows; ++i) {
       typename P::Lanes each;
-      P::spread(each, kTransposed ? a + s * kRows + i : a + i * kMostTerms + s);
+      P::spread(each, kTransposed ? a + s * kRows + i : a + i * strip.ld + s);
 #pragma GCC unroll 3
       for (int v = 0; v < kTileVectors<P>; ++v) P::multiply_add(sum[i][v], each, factor[v]);
     }
@@ -164,11 +182,11 @@ inline void multiply_tile(const float* a, const float* b, int64_t depth, Before 
 /// Computes `rows` rows of a block from packed ones.
 template <class P, class T>
 inline void multiply_rows(const PackedProduct<T>& p, const Block& block, int64_t row, int64_t rows,
-                          const PackRoom& room) {
+                          const Strip& strip, const PackRoom& room) {
   constexpr int64_t kRows = kTileRows<P>, kWidth = kTileColumns<P>;
   const auto tile = [&](const float* b, Before before, float* c, int64_t ldc) {
-    p.transpose_a ? multiply_tile<P, true>(room.rows, b, block.depth, before, c, ldc)
-                  : multiply_tile<P, false>(room.rows, b, block.depth, before, c, ldc);
+    p.transpose_a ? multiply_tile<P, true>(strip, b, block.depth, before, c, ldc)
+                  : multiply_tile<P, false>(strip, b, block.depth, before, c, ldc);
   };
   const Before all = block.start > 0 ? Before{p.c, p.ldc} : Before{p.addend, p.addend_ld};
   const float* b = room.columns;
@@ -210,8 +228,7 @@ void multiply_packed(const PackedProduct<T>& p) {
         pack_columns<P>(p, block, room);
         for (int64_t row = 0; row < p.m; row += kTileRows<P>) {
           const int64_t rows = std::min(kTileRows<P>, p.m - row);
-          pack_rows<P>(p, block, row, rows, room.rows);
-          multiply_rows<P>(p, block, row, rows, room);
+          multiply_rows<P>(p, block, row, rows, pack_rows<P>(p, block, row, rows, room.rows), room);
         }
       }
     }
