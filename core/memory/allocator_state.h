@@ -71,6 +71,7 @@ struct CachingAllocator::State {
   /// Returns the heap of a stream in a pool and makes it if there is none.
   Heap& make_heap(int32_t stream, PoolId pool);
 
+  size_t whole_units(size_t bytes) const noexcept { return (bytes + unit - 1) & ~(unit - 1); }
   bool is_watched() const noexcept { return watches.load(std::memory_order_relaxed) != 0; }
   void watch(Watch what, bool on) {
     on ? watches.fetch_or(what) : watches.fetch_and(~static_cast<uint32_t>(what));
@@ -216,6 +217,7 @@ struct CachingAllocator::State {
   CachingAllocator& owner;
   const Device device;
   DeviceMemory& memory;
+  const size_t unit;       ///< DeviceMemory::block_unit
   const bool synchronous;  ///< work is done when a call returns: the device has no streams
   const bool addressless;  ///< blocks have no addresses
   bool poisons = false;    ///< forbid_idle_memory was called

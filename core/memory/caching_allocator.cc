@@ -52,6 +52,7 @@ CachingAllocator::State::State(CachingAllocator& owner, Device device, DeviceMem
     : owner(owner),
       device(device),
       memory(memory),
+      unit(memory.block_unit()),
       synchronous(device_runtime(device.type) == nullptr),
       addressless(device.type == DeviceType::kMeta),
       options(checked(std::move(wanted))) {}
@@ -107,7 +108,7 @@ Heap& CachingAllocator::State::make_heap(int32_t stream, PoolId pool) {
   }
   if (heap == nullptr) {
     if (directory.unused.empty()) {
-      directory.list.push_back(std::make_unique<Heap>(table, Stream{device, stream}, pool));
+      directory.list.push_back(std::make_unique<Heap>(table, Stream{device, stream}, pool, unit));
       heap = directory.list.back().get();
     } else {
       heap = directory.unused.back();
@@ -149,12 +150,12 @@ size_t CachingAllocator::State::rounded(size_t bytes, const AllocatorOptions& op
   if (!options.roundup_power2_divisions.empty()) {
     const auto divisions =
         static_cast<size_t>(std::max(1, divisions_for(bytes, options.roundup_power2_divisions)));
-    if (divisions > 1 && bytes > kChunkUnit * divisions) {
-      const size_t step = std::max(std::bit_floor(bytes) / divisions, kChunkUnit);
+    if (divisions > 1 && bytes > unit * divisions) {
+      const size_t step = std::max(std::bit_floor(bytes) / divisions, unit);
       return round_up(bytes, step);
     }
   }
-  return round_up(bytes, kChunkUnit);
+  return whole_units(bytes);
 }
 
 Block CachingAllocator::allocate(size_t bytes, const Stream& stream) {
@@ -163,7 +164,7 @@ Block CachingAllocator::allocate(size_t bytes, const Stream& stream) {
   Heap& heap = state.heap_of(stream);
   if (bytes <= Heap::kLargestWaiting && !state.is_watched() && !stream_sanitizer::enabled()) {
     const MutexLock guard(heap.lock);
-    if (Chunk* const chunk = heap.take_waiting(round_up(bytes, kChunkUnit))) [[likely]] {
+    if (Chunk* const chunk = heap.take_waiting(state.whole_units(bytes))) [[likely]] {
       return state.lend(heap, chunk, bytes, /*small=*/true);
     }
   }

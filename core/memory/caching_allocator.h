@@ -27,10 +27,11 @@ struct PoolState;
 /// Keeps freed memory of one device for the next request of its stream, so that a step whose shapes
 /// repeat makes no driver call. docs/memory.md describes how it works.
 ///
-/// Requests are rounded to 512 bytes; up to 1 MiB they are served from the small pool, else from
-/// the large one. A freed block joins its free neighbours and can serve its own stream again at
-/// once; a block that other streams use (record_stream, record_use) serves it after they are done.
-/// Which block is taken depends only on the order of calls, unless stream_reuse is kPoll.
+/// Requests are rounded to DeviceMemory::block_unit (512 bytes, on `cpu` 64); up to 1 MiB they are
+/// served from the small pool, else from the large one. A freed block joins its free neighbours and
+/// can serve its own stream again at once; a block that other streams use (record_stream,
+/// record_use) serves it after they are done. Which block is taken depends only on the order of
+/// calls, unless stream_reuse is kPoll.
 ///
 /// Thread-safe. Requests and frees of different streams share no lock as long as cached memory
 /// serves them.

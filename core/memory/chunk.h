@@ -22,8 +22,8 @@ class Heap;
 class OperatorName;
 struct Chunk;
 
-/// Unit of chunk sizes and addresses; PyTorch's kMinBlockSize.
-inline constexpr size_t kChunkUnit = 512;
+/// Unit of chunk sizes and addresses; every DeviceMemory::block_unit is a multiple of it.
+inline constexpr size_t kChunkUnit = 64;
 
 enum class ChunkState : uint8_t {
   kSpare,     ///< a record that describes no memory

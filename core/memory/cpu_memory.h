@@ -16,6 +16,8 @@ class CpuMemory final : public DeviceMemory {
 
   size_t total() const override { return total_; }
   size_t available() const override;
+  /// A cache line, which is also the widest vector.
+  size_t block_unit() const override { return 64; }
   void* allocate(size_t bytes) noexcept override;
   void release(void* address, size_t bytes) noexcept override;
   size_t granularity() const override { return size_t{2} << 20; }

@@ -85,7 +85,8 @@ void Heap::join(Chunk* chunk) noexcept {
 }
 
 void Heap::join_waiting() noexcept {
-  for (size_t word = 0; word < has_waiting_.size(); ++word) {
+  const size_t words = (kLargestWaiting >> unit_bits_) / 64 + 1;
+  for (size_t word = 0; word < words; ++word) {
     while (has_waiting_[word] != 0) {
       const auto bit = static_cast<size_t>(std::countr_zero(has_waiting_[word]));
       has_waiting_[word] &= has_waiting_[word] - 1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <deque>
 #include <memory>
 #include <span>
@@ -38,7 +39,9 @@ class alignas(64) Heap {
   /// Largest request of the small pool, as in PyTorch.
   static constexpr size_t kLargestSmall = size_t{1} << 20;
 
-  Heap(ChunkTable& table, Stream stream, PoolId pool) : stream(stream), pool(pool), table_(table) {}
+  /// `unit` is DeviceMemory::block_unit.
+  Heap(ChunkTable& table, Stream stream, PoolId pool, size_t unit)
+      : stream(stream), pool(pool), unit_bits_(std::countr_zero(unit)), table_(table) {}
   ~Heap();
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
@@ -48,17 +51,17 @@ class alignas(64) Heap {
   bool keeps_layout = false;  ///< free memory must not be moved: a graph may replay on it
   mutable SpinLock lock;
 
-  /// Takes a waiting chunk of exactly `size` (a multiple of 512, at most kLargestWaiting); null if
+  /// Takes a waiting chunk of exactly `size` (whole units, at most kLargestWaiting); null if
   /// there is none.
   Chunk* take_waiting(size_t size) noexcept LS_REQUIRES(lock) {
-    Chunk* const chunk = waiting_[size / kChunkUnit];
-    if (chunk != nullptr) waiting_[size / kChunkUnit] = chunk->bin_next;
+    Chunk* const chunk = waiting_[size >> unit_bits_];
+    if (chunk != nullptr) waiting_[size >> unit_bits_] = chunk->bin_next;
     return chunk;
   }
   /// Frees a chunk that no stream uses any more. Joining may drop its record.
   void put(Chunk* chunk) noexcept LS_REQUIRES(lock) {
     if (chunk->size <= kLargestWaiting) {
-      const size_t units = chunk->size / kChunkUnit;
+      const size_t units = chunk->size >> unit_bits_;
       chunk->state = ChunkState::kWaiting;
       chunk->bin_next = waiting_[units];
       waiting_[units] = chunk;
@@ -177,6 +180,8 @@ class alignas(64) Heap {
   void list_unmapped(Chunk* chunk) noexcept LS_REQUIRES(lock);
   void unlist_unmapped(Chunk* chunk) noexcept LS_REQUIRES(lock);
 
+  const int unit_bits_;  ///< log2 of the unit of blocks
+  /// Lists of waiting chunks, by their size in units.
   std::array<Chunk*, kLargestWaiting / kChunkUnit + 1> waiting_ LS_GUARDED_BY(lock){};
   std::array<uint64_t, kLargestWaiting / kChunkUnit / 64 + 1> has_waiting_ LS_GUARDED_BY(lock){};
   PlaceBins places_ LS_GUARDED_BY(lock);

@@ -13,6 +13,7 @@ class NullMemory final : public DeviceMemory {
  public:
   size_t total() const override { return size_t{1} << 61; }
   size_t available() const override { return total(); }
+  size_t block_unit() const override { return 64; }  // as CpuMemory's
   void* allocate(size_t bytes) noexcept override { return next(bytes); }
   void release(void*, size_t) noexcept override {}
   size_t granularity() const override { return size_t{2} << 20; }

@@ -24,7 +24,8 @@ struct AllocatorOptions {
   bool expandable_segments = true;     ///< no effect if the memory has no granules
   size_t max_split_size = kUnlimited;  ///< bytes; blocks at least this large are not split
   /// Steps between powers of two to which sizes are rounded up, by size class: element i is for
-  /// sizes below 2^(20+i) bytes, the last for all larger ones. Empty, 0 or 1: round to 512 bytes.
+  /// sizes below 2^(20+i) bytes, the last for all larger ones. Empty, 0 or 1: round to
+  /// DeviceMemory::block_unit.
   std::vector<int> roundup_power2_divisions = {};
   double garbage_collection_threshold = 0;       ///< fraction of the budget, in (0, 1); 0 is off
   double per_process_memory_fraction = 1;        ///< fraction of the device's memory, in (0, 1]

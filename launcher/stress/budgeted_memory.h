@@ -15,6 +15,7 @@ class BudgetedMemory final : public DeviceMemory {
 
   size_t total() const override { return total_; }
   size_t available() const override { return left_.load(); }
+  size_t block_unit() const override { return memory_.block_unit(); }
 
   void* allocate(size_t bytes) noexcept override;
   void release(void* address, size_t bytes) noexcept override;

@@ -149,6 +149,27 @@ RC_GTEST_PROP(CachingAllocator, MetaCountsWhatCpuHandsOut, ()) {
   }
 }
 
+TEST(CachingAllocator, BlocksAreWholeUnitsOfTheirMemory) {
+  CpuMemory cpu_memory(size_t{1} << 36);
+  FakeMemory device_memory(512 * kMiB);
+  CachingAllocator cpu(kCPU, cpu_memory);
+  CachingAllocator device(kCPU, device_memory);
+  const auto expect_units = [](CachingAllocator& allocator, uintptr_t unit) {
+    std::vector<Block> blocks;
+    for (const size_t bytes : {1, 16, 63, 64, 65, 512, 513}) {
+      blocks.push_back(allocator.allocate(bytes, kStream));
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(blocks.back().data) % unit, 0u) << bytes;
+    }
+    size_t whole = 0;
+    for (const size_t bytes : {1, 16, 63, 64, 65, 512, 513})
+      whole += (bytes + unit - 1) / unit * unit;
+    EXPECT_EQ(allocator.stats().allocated, static_cast<int64_t>(whole));
+    for (const Block& block : blocks) allocator.free(block);
+  };
+  expect_units(cpu, 64);
+  expect_units(device, 512);
+}
+
 TEST(CachingAllocator, MetaHoldsMoreThanAnyMachine) {
   NullMemory memory;
   CachingAllocator meta(kMeta, memory);
