@@ -10,17 +10,18 @@ namespace {
 
 InputMeta input_meta(const TensorImpl& impl) {
   InputMeta meta;
-  set_input_meta(meta, impl);
+  meta.describe(impl);
   return meta;
 }
 
 Ref<Node> as_strided_node(Edge edge, const InputMeta& base, const InputMeta& view) {
   static const Operator& op = dispatcher().find("as_strided");
   Ref<OpNode> node = make_ref<OpNode>(op);
+  const Dims strides = view.strides();
   node->add_tensor(std::move(edge), base);
   node->keep_argument(1, Value(IntList(view.sizes)));
-  node->keep_argument(2, Value(IntList(view.strides)));
-  node->keep_argument(3, Value(view.offset));
+  node->keep_argument(2, Value(IntList(strides)));
+  node->keep_argument(3, Value(view.offset()));
   GradientMeta output;
   output.sizes = view.sizes;
   output.dtype = view.dtype;
@@ -49,10 +50,11 @@ CopySlices::CopySlices(Ref<Node> inner, ApplyAs apply, Edge base, const TensorIm
 
 Gradients CopySlices::apply(std::span<Tensor> grads, const BackwardCall& call) {
   // The gradient with the base's strides, so that the view's geometry fits it.
-  Tensor result = empty_strided_tensor(base_.sizes, base_.strides, base_.dtype, base_.device);
+  Tensor result = empty_strided_tensor(base_.sizes, base_.strides(), base_.dtype, base_.device);
   result.copy_(grads[0]);
   grads[0] = Tensor();
-  const Tensor slice = result.as_strided(view_.sizes, view_.strides, view_.offset - base_.offset);
+  const Tensor slice =
+      result.as_strided(view_.sizes, view_.strides(), view_.offset() - base_.offset());
 
   // While recording, a saved result must lead back here: it is the changed view of this base.
   Ref<Node> changed_view;

@@ -80,13 +80,4 @@ void clear_history(TensorImpl& impl) {
   drop(std::move(meta.grad_fn));
 }
 
-void set_input_meta(InputMeta& meta, const TensorImpl& impl) {
-  meta.sizes = impl.sizes;
-  meta.strides = impl.strides;
-  meta.offset = impl.offset;
-  meta.dtype = impl.dtype;
-  meta.device = impl.storage->device();
-  meta.defined = true;
-}
-
 }  // namespace lockstep

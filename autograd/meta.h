@@ -58,7 +58,4 @@ void set_history(TensorImpl& impl, Ref<Node> node, uint32_t output_nr);
 /// Makes `impl` a leaf that does not require grad.
 void clear_history(TensorImpl& impl);
 
-/// Copies the geometry of a tensor to `meta`, for VjpContext::input.
-void set_input_meta(InputMeta& meta, const TensorImpl& impl);
-
 }  // namespace lockstep

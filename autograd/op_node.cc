@@ -33,7 +33,7 @@ InputMeta& OpNode::add_input(Edge edge) {
 
 void OpNode::add_tensor(const Tensor& tensor) {
   if (tensor.defined()) {
-    set_input_meta(add_input(gradient_edge(tensor)), *tensor.impl());
+    add_input(gradient_edge(tensor)).describe(*tensor.impl());
   } else {
     add_input(Edge());
   }

@@ -54,7 +54,7 @@ class OpNode final : public Node, public Pooled<OpNode> {
   bool released_ = false;
   SmallVector<InputMeta, 3> inputs_;
   SmallVector<SavedTensor, 3> saved_;
-  SmallVector<Value, 6> arguments_;
+  SmallVector<Value, 4> arguments_;
 };
 
 }  // namespace lockstep

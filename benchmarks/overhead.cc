@@ -1,9 +1,11 @@
-// Host cost of one small operation, in nanoseconds: the counterpart of a script that times the same
-// calls of PyTorch (benchmarks/README.md). One thread; each figure is the median of `--rounds`
-// rounds, so that a single interruption does not affect it.
+// Host cost of one small operation, in nanoseconds, and its memory: the counterpart of a script
+// that times the same calls of PyTorch (benchmarks/README.md). One thread; each figure is the
+// median of `--rounds` rounds, so that a single interruption does not affect it.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -249,6 +251,24 @@ void measure_engine(Report& report) {
              static_cast<double>(heap_calls() - before) / (100.0 * kNodes));
 }
 
+double resident_bytes() {
+  double pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+/// What a recorded call keeps until backward: its node, and its result of four elements.
+void measure_node_memory(Report& report) {
+  if (!report.wants("recorded_node_bytes")) return;
+  constexpr int kNodes = 100'000;
+  const Tensor weight = ones({4}).set_requires_grad();
+  const Tensor factor = ones({4}).set_requires_grad();
+  Tensor end = mul(weight, factor);
+  const double before = resident_bytes();
+  for (int i = 0; i < kNodes; ++i) end = mul(end, factor);
+  report.set("recorded_node_bytes", (resident_bytes() - before) / kNodes);
+}
+
 int run(int argc, char** argv) {
   launcher::CommandLine line("Times small operations on one thread.");
   int rounds = 7;
@@ -269,6 +289,7 @@ int run(int argc, char** argv) {
   measure_perceptron(report, timer);
   measure_backward(report);
   measure_engine(report);
+  measure_node_memory(report);
   print_figures(report.values(), json);
   return 0;
 }

@@ -28,6 +28,25 @@ std::string_view next_word(std::string_view& text) {
 
 }  // namespace
 
+InputMeta::InputMeta(const InputMeta& other)
+    : sizes(other.sizes),
+      dtype(other.dtype),
+      device(other.device),
+      defined(other.defined),
+      has_edge(other.has_edge),
+      layout_(other.layout_ ? std::make_unique<Layout>(*other.layout_) : nullptr) {}
+
+InputMeta& InputMeta::operator=(const InputMeta& other) { return *this = InputMeta(other); }
+
+void InputMeta::describe(const TensorImpl& tensor) {
+  sizes = tensor.sizes;
+  dtype = tensor.dtype;
+  device = tensor.storage->device();
+  defined = true;
+  const bool is_plain = tensor.contiguous && tensor.offset == 0;
+  layout_ = is_plain ? nullptr : std::make_unique<Layout>(Layout{tensor.strides, tensor.offset});
+}
+
 Save parse_save(const Schema& schema, std::string_view text) {
   const std::string_view whole = text;
   Save save;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,16 +14,34 @@ namespace lockstep {
 using Gradients = SmallVector<Tensor, 4>;
 
 /// Geometry of a tensor argument, kept for backward without keeping its elements.
-struct InputMeta {
+class InputMeta {
+ public:
+  InputMeta() noexcept {}  // if defaulted, `InputMeta()` would zero the inline array of Dims first
+  InputMeta(const InputMeta& other);
+  InputMeta(InputMeta&&) noexcept = default;
+  InputMeta& operator=(const InputMeta& other);
+  InputMeta& operator=(InputMeta&&) noexcept = default;
+  ~InputMeta() = default;
+
   Dims sizes;
-  Dims strides;
-  int64_t offset = 0;
   DType dtype = DType::kF32;
   Device device;
   bool defined = false;
   bool has_edge = false;  ///< its gradient goes somewhere
 
-  InputMeta() noexcept {}  // if defaulted, `InputMeta()` would zero the inline arrays of Dims first
+  /// In elements, as the offset is.
+  Dims strides() const { return layout_ ? layout_->strides : contiguous_strides(sizes); }
+  int64_t offset() const noexcept { return layout_ ? layout_->offset : 0; }
+  /// Sets everything but `has_edge`.
+  void describe(const TensorImpl& tensor);
+
+ private:
+  struct Layout {
+    Dims strides;
+    int64_t offset;
+  };
+  /// Null for most arguments: row-major from the start of their storage.
+  std::unique_ptr<Layout> layout_;
 };
 
 /// The tensors that one node saved, as `VjpContext::take_saved` sees them.

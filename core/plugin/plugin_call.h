@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <exception>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ struct ls_call {
   lockstep::SmallVector<lockstep::Value, 4>* made = nullptr;     ///< kernel without a rule
   const uint64_t* batched = nullptr;                             ///< batching rule
   std::vector<std::vector<ls_tensor*>> handles;                  ///< handles of list arguments
+  std::deque<lockstep::Dims> strides;                            ///< that views of inputs show
   lockstep::PluginMemory memory;                                 ///< kernel
 };
 

@@ -300,7 +300,8 @@ int input_view(ls_call* call, uint32_t index, ls_tensor_view* view) {
     check_view(view);
     const VjpContext& context = checked_vjp(call, "input_view");
     const InputMeta& meta = context.input(checked_input(call, context, index));
-    fill(view, nullptr, meta.sizes.data(), meta.strides.data(),
+    const Dims& strides = call->strides.emplace_back(meta.strides());
+    fill(view, nullptr, meta.sizes.data(), strides.data(),
          meta.defined ? static_cast<int>(meta.sizes.size()) : -1, meta.dtype, meta.device);
   });
 }

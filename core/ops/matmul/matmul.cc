@@ -74,7 +74,8 @@ Outputs baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, 
 namespace {
 
 bool is_column_major(const InputMeta& input) {
-  return input.strides[0] == 1 && input.strides[1] == input.sizes[0] && input.sizes[0] > 1;
+  const Dims strides = input.strides();
+  return strides[0] == 1 && strides[1] == input.sizes[0] && input.sizes[0] > 1;
 }
 
 Tensor times(const Tensor& tensor, const Scalar& factor) {
@@ -111,8 +112,9 @@ bool is_linear(VjpContext& ctx, const Tensor& grad) {
 /// The gradient a b of the i-th argument, a batch of matrices, in the layout of that argument.
 Tensor batch_gradient(VjpContext& ctx, size_t i, const Tensor& a, const Tensor& b) {
   const InputMeta& input = ctx.input(i);
-  const bool turned = input.strides[1] == 1 && input.strides[2] == input.sizes[1] &&
-                      input.sizes[1] > 1 && input.sizes[2] > 1;
+  const Dims strides = input.strides();
+  const bool turned =
+      strides[1] == 1 && strides[2] == input.sizes[1] && input.sizes[1] > 1 && input.sizes[2] > 1;
   return turned ? bmm(b.transpose(1, 2), a.transpose(1, 2)).transpose(1, 2) : bmm(a, b);
 }
 

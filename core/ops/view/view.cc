@@ -188,8 +188,9 @@ LS_OP(as_strided, Tensor(const Tensor&, IntList, IntList, std::optional<int64_t>
     .batching(batching::as_strided)
     .derivative([](VjpContext& ctx, const Tensor& grad) {
       return ctx.gradients([&] {
-        return as_strided_backward(grad, ctx.sizes(0), ctx.input(0).strides, ctx.input(0).offset,
-                                   ctx.argument<IntList>(1), ctx.argument<IntList>(2),
+        return as_strided_backward(grad, ctx.sizes(0), ctx.input(0).strides(),
+                                   ctx.input(0).offset(), ctx.argument<IntList>(1),
+                                   ctx.argument<IntList>(2),
                                    ctx.argument<std::optional<int64_t>>(3));
       });
     });

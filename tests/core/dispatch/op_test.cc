@@ -123,6 +123,30 @@ TEST(Saves, NameArgumentsOrResultsAndWhoNeedsThem) {
   EXPECT_THROW(parse_save(schema, "output2"), DispatchError) << "there are two results";
 }
 
+TEST(InputMeta, TellsTheLayoutOfRowsAndOfViews) {
+  const auto listed = [](const Dims& dims) {
+    return std::vector<int64_t>(dims.begin(), dims.end());
+  };
+  const Tensor rows = empty_tensor({2, 3}, DType::kF32);
+  InputMeta meta;
+  meta.describe(*rows.impl());
+  EXPECT_EQ(listed(meta.strides()), (std::vector<int64_t>{3, 1}));
+  EXPECT_EQ(meta.offset(), 0);
+
+  const Tensor turned = rows.as_strided({2, 2}, {1, 3}, 1);
+  meta.describe(*turned.impl());
+  const InputMeta copy(meta);
+  meta.describe(*rows.impl());
+  EXPECT_EQ(listed(meta.strides()), (std::vector<int64_t>{3, 1})) << "what it told before is gone";
+  EXPECT_EQ(listed(copy.strides()), (std::vector<int64_t>{1, 3})) << "a copy is its own";
+  EXPECT_EQ(copy.offset(), 1);
+  EXPECT_EQ(listed(copy.sizes), (std::vector<int64_t>{2, 2}));
+
+  const Tensor later = rows.as_strided({3}, {1}, 3);
+  meta.describe(*later.impl());
+  EXPECT_EQ(meta.offset(), 3) << "rows that begin behind the storage's start";
+}
+
 TEST(Vjp, GradientsEvaluatesOnlyWhatIsNeeded) {
   const Tensor grad = empty_tensor({1}, DType::kF32);
   const std::array<InputMeta, 3> inputs;
