@@ -73,10 +73,10 @@ TEST_F(Plan, RanksShareTheBatch) {
 
 TEST_F(Plan, TextHasTheSameNumbersInMebibytes) {
   put_config("run.txtpb");
-  const Result result = run("plan run.txtpb --set model.gpt2.width=64");
+  const Result result = run("plan run.txtpb --set model.gpt2.width=128");
   ASSERT_EQ(result.status, 0) << result.errors;
-  const Json plan = json("run.txtpb --set model.gpt2.width=64");
-  EXPECT_TRUE(says(result.output, "run: 67,008 parameters\n")) << result.output;
+  const Json plan = json("run.txtpb --set model.gpt2.width=128");
+  EXPECT_TRUE(says(result.output, "run: 232,320 parameters\n")) << result.output;
   EXPECT_TRUE(says(result.output, "a step: 2 sequences of 8 tokens = 16 tokens\n"))
       << result.output;
   for (const char* what : {"parameter", "gradient", "optimizer", "activation", "peak"}) {

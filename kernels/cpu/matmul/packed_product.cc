@@ -13,8 +13,8 @@ namespace lockstep::cpu {
 
 namespace {
 
-// A piece of the second factor is packed in strips as wide as a tile, which stay in the second
-// cache while strips of the first factor, in the nearest one, pass over them.
+// A piece of the second factor is packed in strips as wide as a tile, which stay in the
+// second-level cache while strips of the first factor, in the nearest one, pass over them.
 
 /// Columns of the second factor that are packed at once: whole strips of every arithmetic.
 constexpr int64_t kMostColumns = 384;
@@ -144,7 +144,7 @@ inline void multiply_tile(const Strip& strip, const float* b, int64_t depth, Bef
                           float* c, int64_t ldc) {
   const float* const a = strip.elements;
   constexpr int64_t kRows = kTileRows<P>, kWidth = kTileColumns<P>;
-  constexpr int64_t kAhead = 16 * kWidth;  // the strip comes from the second cache
+  constexpr int64_t kAhead = 16 * kWidth;  // the strip comes from the second-level cache
   typename P::Lanes sum[kRows][kTileVectors<P>] = {};
   for (int64_t s = 0; s < depth; ++s, b += kWidth) {
     typename P::Lanes factor[kTileVectors<P>];
