@@ -166,16 +166,22 @@ int32_t LoopGroup::add_slot(LoopProgram::Slot slot) {
   return static_cast<int32_t>(program_.slots.size()) - 1;
 }
 
-void LoopGroup::add_operand(const Graph& graph, ValueId id, const ValueType& result) {
-  if (slots_.contains(id)) return;
+int32_t LoopGroup::slot_of(const Graph& graph, ValueId id, const ValueType& result) {
+  if (const auto made = slots_.find(id); made != slots_.end()) return made->second;
   const ValueType& type = type_of(graph, id);
   const LoopProgram::Place place = *place_of(type, result);
+  // Results have as many elements as each other, but not one shape: to [3, 2, 1] an operand [2, 1]
+  // is a row, and to [2, 3] a column.
+  for (const Bound& operand : operands_) {
+    if (operand.value == id && program_.slots[operand.slot].place == place) {
+      return static_cast<int32_t>(operand.slot);
+    }
+  }
   operands_.push_back({program_.slots.size(), id});
-  slots_[id] =
-      add_slot({.place = place,
-                .dtype = type.dtype,
-                .period = place == LoopProgram::Place::kColumn ? result.sizes.back()
-                                                               : count_elements(type.sizes)});
+  return add_slot({.place = place,
+                   .dtype = type.dtype,
+                   .period = place == LoopProgram::Place::kColumn ? result.sizes.back()
+                                                                  : count_elements(type.sizes)});
 }
 
 void LoopGroup::bind_result(const Graph& graph, ValueId id, int32_t slot, bool is_kept) {
@@ -190,8 +196,7 @@ void LoopGroup::add_result(const Graph& graph, ValueId id, const NodeLoop& loop,
   const ValueType& result = type_of(graph, id);
   LoopProgram::Step step{.loop = loop.loop, .operands = {}, .result = 0};
   for (const ValueId operand : loop.operands) {
-    add_operand(graph, operand, result);
-    step.operands.push_back(slots_.at(operand));
+    step.operands.push_back(slot_of(graph, operand, result));
   }
   step.result = add_slot({.place = LoopProgram::Place::kScratch, .dtype = result.dtype});
   bind_result(graph, id, step.result, is_kept);

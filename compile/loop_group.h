@@ -75,7 +75,8 @@ class LoopGroup {
   };
 
   int32_t add_slot(LoopProgram::Slot slot);
-  void add_operand(const Graph& graph, ValueId id, const ValueType& result);
+  /// The slot of what the group makes, or of an operand as `result` reads it, which is added.
+  int32_t slot_of(const Graph& graph, ValueId id, const ValueType& result);
   /// Adds what computes `id`, and the memory for it if it `is_kept`.
   void add_result(const Graph& graph, ValueId id, const NodeLoop& loop, bool is_kept);
   void add_gather(const Graph& graph, const Node& node, const RowGather& gather);
@@ -98,7 +99,7 @@ class LoopGroup {
   std::string names_;  ///< of the operators
   int64_t count_ = 0;  ///< elements
   const LoopBackend* backend_ = nullptr;
-  std::unordered_map<ValueId, int32_t> slots_;  ///< of values; used while the group is made
+  std::unordered_map<ValueId, int32_t> slots_;  ///< of values it makes; used in the constructor
   std::shared_ptr<const PendingKernel> kernel_;
   mutable std::atomic<KernelTrial> trial_ = KernelTrial::kNone;
 };

@@ -110,6 +110,21 @@ TEST(FusePointwise, RowsAndColumnsOfAnyLengthGiveTheBitsOfWholeTensors) {
   }
 }
 
+TEST(FusePointwise, AnOperandMayBeARowOfOneResultAndAColumnOfAnother) {
+  const auto body = [](TensorList in) {
+    return std::vector<Tensor>{in[0].add(in[2]).tanh(), in[1].mul(in[2]).neg()};
+  };
+  const CompiledFunction compiled = compile(body);
+  // Both results have six elements: element i of the first reads i % 2, of the second i / 3.
+  const std::vector<Tensor> in = {randn({3, 2, 1}), randn({2, 3}), randn({2, 1})};
+  const std::vector<Tensor> want = body(in);
+  compiled(in);
+  const std::vector<Tensor> got = compiled(in);
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_EQ(std::memcmp(got[i].data(), want[i].data(), want[i].nbytes()), 0) << "output " << i;
+  }
+}
+
 TEST(FusePointwise, TextHoldsGroups) {
   const std::string text = R"(graph(%0: float32[256, 256]) {
   %1: float32[256, 256] = mm(%0, %0)
