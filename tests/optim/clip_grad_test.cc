@@ -73,6 +73,27 @@ TEST(ClipGradNorm, ParametersWithoutGradientsAreLeftOut) {
   EXPECT_FALSE(parameters[0].grad().defined());
 }
 
+TEST(ClipGradNorm, GradientsWithoutElementsAreLeftOut) {
+  const Tensor empty = zeros({0}).set_requires_grad();
+  const Tensor pair = zeros({2}).set_requires_grad();
+  empty.set_grad(zeros({0}));
+  for (const double type : {1.0, 2.0, kInfinity}) {
+    EXPECT_EQ(clip_grad_norm_({empty}, 1, type).item<double>(), 0) << type;
+    pair.set_grad(tensor({3.0, -4.0}, {DType::kF32}));
+    EXPECT_EQ(clip_grad_norm_({empty, pair}, 10, type).item<double>(), type == 1   ? 7
+                                                                       : type == 2 ? 5
+                                                                                   : 4)
+        << type;
+  }
+}
+
+TEST(ClipGradNorm, OfType0CountsTheElementsThatAreNotZero) {
+  const std::vector<Tensor> parameters = start(DType::kF32);
+  parameters[0].set_grad(tensor({{3.0, 0.0, 1.0}, {0.0, 0.0, 2.0}}, {DType::kF32}));
+  parameters[1].set_grad(tensor({0.0, 4.0}, {DType::kF32}));
+  EXPECT_EQ(clip_grad_norm_(parameters, 10, 0).item<double>(), 4);
+}
+
 TEST(ClipGradNorm, ANormThatIsNotFiniteNamesTheParameter) {
   const std::vector<Tensor> parameters = with_gradients();
   parameters[1].set_grad(tensor({1.0, kInfinity}, {DType::kF32}));

@@ -94,6 +94,38 @@ TEST_F(GradScalerTest, ALoadedScalerGoesOnWhereTheSavedOneWas) {
   EXPECT_EQ(loaded.get_scale(), 16);
 }
 
+TEST_F(GradScalerTest, TheScaleGrowsNoFurtherThanF32Goes) {
+  GradScaler scaler({.init_scale = 0x1p126, .growth_interval = 1});
+  for (const double scale : {0x1p127, 0x1p127, 0x1p127}) {
+    backward(scaler, 0x1p-10f, 0x1p-10f);
+    EXPECT_TRUE(scaler.step(sgd_));
+    scaler.update();
+    EXPECT_EQ(scaler.get_scale(), scale);
+  }
+}
+
+TEST_F(GradScalerTest, AGivenScaleBeginsTheNextStep) {
+  GradScaler scaler;
+  backward(scaler, 1, 1);
+  scaler.step(sgd_);
+  scaler.update(4);
+  backward(scaler, 1, 1);
+  scaler.unscale_(sgd_);
+  EXPECT_EQ(first_.grad().select(0, 0).item<float>(), 1);
+  EXPECT_TRUE(scaler.step(sgd_));
+}
+
+TEST_F(GradScalerTest, AnOverflowOfAnyGradientOfAnOptimizerSkipsItsStep) {
+  for (const bool is_first : {true, false}) {
+    SGD both({first_, second_}, {.learning_rate = 0.1});
+    const float before = first_.select(0, 0).item<float>();
+    GradScaler scaler;
+    backward(scaler, is_first ? kOverflow : 1, is_first ? 1 : kOverflow);
+    EXPECT_FALSE(scaler.step(both));
+    EXPECT_EQ(first_.select(0, 0).item<float>(), before);
+  }
+}
+
 TEST_F(GradScalerTest, MisuseIsRefused) {
   GradScaler scaler;
   expect_error<AutogradError>([&] { scaler.update(); }, "without gradients");

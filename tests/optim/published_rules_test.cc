@@ -81,6 +81,38 @@ TEST(Lion, FollowsThePaperOver50Steps) {
   expect_lion<float>();
 }
 
+/// Expects that maximizing takes the steps that minimizing takes with the gradients' opposites.
+template <class T, class Options>
+void expect_opposite_steps(const Options& options, DType dtype) {
+  Options maximizing = options;
+  maximizing.maximize = true;
+  Problem up(dtype), down(dtype);
+  T ascent(up.parameters, maximizing), descent(down.parameters, options);
+  for (int step = 0; step < 5; ++step) {
+    for (size_t i = 0; i < up.parameters.size(); ++i) {
+      up.parameters[i].set_grad(up.gradients[i]);
+      down.parameters[i].set_grad(down.gradients[i].neg());
+    }
+    ascent.step();
+    descent.step();
+  }
+  for (size_t i = 0; i < up.parameters.size(); ++i) {
+    EXPECT_EQ(doubles(up.parameters[i]), doubles(down.parameters[i])) << i;
+  }
+}
+
+TEST(Lion, MaximizingTakesTheStepsOfTheOppositeGradients) {
+  // f32 is updated by the fused operator, bf16 by one operator after the other.
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    expect_opposite_steps<Lion>(LionOptions{.learning_rate = 0.01, .weight_decay = 0.2}, dtype);
+  }
+}
+
+TEST(Adafactor, MaximizingTakesTheStepsOfTheOppositeGradients) {
+  expect_opposite_steps<Adafactor>(AdafactorOptions{.learning_rate = 0.05, .weight_decay = 0.1},
+                                   DType::kF32);
+}
+
 double rms(const std::vector<double>& x) {
   double sum = 0;
   for (const double each : x) sum += each * each;

@@ -79,6 +79,16 @@ TEST(ReduceLROnPlateau, NaNCountsAsNoImprovement) {
   EXPECT_EQ(schedule.best(), 1);
 }
 
+TEST(ReduceLROnPlateau, AGroupThatIsAddedLaterHasTheLastLimit) {
+  const std::unique_ptr<Optimizer> held = two_groups<SGD>();
+  auto& optimizer = static_cast<SGD&>(*held);
+  ReduceLROnPlateau schedule(optimizer,
+                             {.factor = 0.5, .patience = 0, .min_learning_rate = {0.1, 0.015}});
+  optimizer.add_group({zeros({2}).set_requires_grad()}, {.learning_rate = 0.02});
+  for (int step = 0; step < 2; ++step) schedule.step(1);
+  EXPECT_EQ(rates(optimizer), (std::vector<double>{0.1, 0.015, 0.015}));
+}
+
 TEST(ReduceLROnPlateau, OptionsAreChecked) {
   const std::unique_ptr<Optimizer> optimizer = two_groups<SGD>();
   expect_error<ConfigError>([&] { ReduceLROnPlateau(*optimizer, {.factor = 1}); },

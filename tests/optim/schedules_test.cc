@@ -110,6 +110,25 @@ TEST(Schedules, AGroupThatIsAddedLaterFollows) {
   EXPECT_EQ(optimizer.initial_learning_rate(1), 4);
 }
 
+TEST(Schedules, AGroupThatIsAddedLaterFollowsTheLastFunction) {
+  const std::unique_ptr<Optimizer> held = two_groups<SGD>();
+  auto& optimizer = static_cast<SGD&>(*held);
+  LambdaLR schedule(
+      optimizer, std::vector<RateFactor>{[](int64_t) { return 1.0; }, [](int64_t) { return 0.5; }});
+  optimizer.add_group({zeros({2}).set_requires_grad()}, {.learning_rate = 4});
+  schedule.step();
+  EXPECT_EQ(optimizer.learning_rate(2), 2);
+}
+
+TEST(Schedules, AGroupThatIsAddedLaterHasTheLastHighestRateOfACycle) {
+  const std::unique_ptr<Optimizer> held = two_groups<SGD>();
+  auto& optimizer = static_cast<SGD&>(*held);
+  OneCycleLR schedule(optimizer, {.max_learning_rate = {1, 3}, .total_steps = 4, .pct_start = 0.5});
+  optimizer.add_group({zeros({2}).set_requires_grad()}, {.learning_rate = 0.5});
+  schedule.step();  // to the top of the cycle
+  EXPECT_EQ(rates(optimizer), (std::vector<double>{1, 3, 3}));
+}
+
 TEST(Schedules, TheFirstScheduleRemembersTheInitialRates) {
   const std::unique_ptr<Optimizer> optimizer = two_groups<SGD>();
   const LinearLR warmup(*optimizer, {.start_factor = 0.5, .total_iters = 4});
