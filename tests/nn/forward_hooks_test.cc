@@ -72,6 +72,22 @@ TEST(ForwardHooks, AreGoneOnceRemovedAlsoByThemselves) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST(ForwardHooks, BehindForwardAreGoneOnceRemoved) {
+  const Linear layer(2, 2, false);
+  int removed = 0, kept = 0;
+  const auto count = [&](int& calls) {
+    return layer.register_forward_hook(
+        [&calls](const Module&, std::span<const Tensor>, std::span<Tensor>) { ++calls; });
+  };
+  ForwardHookHandle first = count(removed);
+  const ForwardHookHandle second = count(kept);
+  layer.forward(ones({1, 2}));
+  first.remove();
+  layer.forward(ones({1, 2}));
+  EXPECT_EQ(removed, 1);
+  EXPECT_EQ(kept, 2);
+}
+
 TEST(ForwardHooks, AnUndefinedReplacementIsAnErrorThatNamesTheModule) {
   Gpt2 model({.vocabulary = 8, .context_length = 4, .layers = 1, .heads = 1, .width = 4});
   model.h[0]->c_fc.register_forward_hook(

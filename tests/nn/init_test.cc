@@ -77,6 +77,8 @@ TEST(Init, XavierAndKaimingFollowTheFans) {
                  std::sqrt(6.0 / 192));
   EXPECT_NEAR(deviation(init::kaiming_normal_(x, 0, init::FanMode::kFanIn, "tanh")),
               5.0 / 3 / std::sqrt(96.0), 4e-3);
+  EXPECT_EQ(init::fans_of(zeros({8, 4, 3, 5, 2})).in, 4 * 3 * 5 * 2);
+  EXPECT_EQ(init::fans_of(zeros({8, 4, 3, 5, 2})).out, 8 * 3 * 5 * 2);
   expect_error<ShapeError>([] { init::fans_of(zeros({3})); }, "[init]", "[3]");
 }
 

@@ -1,5 +1,11 @@
 // Layers compute what PyTorch's compute on the same weights, forward and backward.
 
+#include "autograd/checkpoint.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/factory/literal.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/view/shape.h"
 #include "nn/conv_layers.h"
 #include "nn/image_layers.h"
 #include "nn/layers.h"
@@ -29,6 +35,16 @@ TEST(LikePytorch, Embeddings) {
                       [](EmbeddingBag& m, const Tensors& in) -> Tensors {
                         return {m.forward(in[0], in[1], in[2])};
                       });
+}
+
+TEST(EmbeddingBag, RowsOfIdsAreAllBagsAlsoWhereOffsetsWouldIncludeTheLast) {
+  const EmbeddingBag plain(5, 3, {.mode = BagMode::kSum});
+  const EmbeddingBag closed(5, 3, {.mode = BagMode::kSum, .include_last_offset = true});
+  closed.weight.detach().copy_(plain.weight.detach());
+  const Tensor ids = tensor_from<int64_t>({0, 1, 2, 3, 4, 4}, {3, 2});
+  EXPECT_TRUE(equal(closed.forward(ids), plain.forward(ids)));
+  const Tensor offsets = tensor_from<int64_t>({0, 2, 4, 6}, {4});
+  EXPECT_TRUE(equal(closed.forward(ids.flatten(), offsets), plain.forward(ids)));
 }
 
 TEST(LikePytorch, Convolutions) {
@@ -89,6 +105,16 @@ TEST(LikePytorch, InstanceNorms) {
   expect_like_pytorch("instance_norm1d", InstanceNorm1d(3));
   expect_like_pytorch("instance_norm1d_unbatched", InstanceNorm1d(3, {.affine = true}));
   expect_like_pytorch("instance_norm3d", InstanceNorm3d(2, {.affine = true}));
+}
+
+TEST(InstanceNorm, ARecomputedPassMovesTheStatisticsOnce) {
+  const InstanceNorm2d norm(2, {.affine = true, .track_running_stats = true});
+  const InstanceNorm2d same(2, {.affine = true, .track_running_stats = true});
+  const Tensor x = arange(32, DType::kF32).reshape({2, 2, 2, 4}).set_requires_grad();
+  checkpoint([&](const Tensor& input) { return exp(norm.forward(input)); }, x).sum().backward();
+  same.forward(x);
+  EXPECT_TRUE(equal(norm.running_mean, same.running_mean));
+  EXPECT_TRUE(equal(norm.running_var, same.running_var));
 }
 
 TEST(LikePytorch, NormsOverTheLastDimensionsAndGroups) {

@@ -53,6 +53,13 @@ TEST(RotaryFrequencies, YarnRampsOverPairsAndSharpensAttention) {
   EXPECT_EQ(rotary_frequencies(16, 10000, yarn).attention_factor, 1.5);
 }
 
+TEST(RotaryFrequencies, YarnStepsBehindTheFirstPairWhereItsRampHasNoLength) {
+  // Within four positions no pair turns once: the ramp begins and ends at pair 0.
+  expect_frequencies(
+      rotary_frequencies(8, 10000, YarnRopeScaling{.factor = 4, .original_context_length = 4}),
+      {1, 0.1 / 4, 0.01 / 4, 0.001 / 4});
+}
+
 TEST(RotaryFrequencies, AFactorOfOneChangesNothing) {
   const std::vector<double> plain = rotary_frequencies(32, 10000).per_pair;
   const RopeScaling scalings[] = {LinearRopeScaling{1},
