@@ -76,7 +76,8 @@ Json own_members(const Profile& profile) {
           {"duration_ns", profile.duration_ns},
           {"memory", std::move(memory)},
           {"threads", std::move(threads)},
-          {"threads_without_buffer", profile.threads_without_buffer}};
+          {"threads_without_buffer", profile.threads_without_buffer},
+          {"lost_work", profile.lost_work}};
 }
 
 /// The text of a trace whose events `write` adds to the text it is given.

@@ -100,6 +100,7 @@ Profile read_document(const nlohmann::json& json) {
   profile.begin_unix_ns = json.at("baseTimeNanoseconds");
   profile.duration_ns = own.at("duration_ns");
   profile.threads_without_buffer = own.at("threads_without_buffer");
+  profile.lost_work = own.value("lost_work", uint64_t{0});  // older traces have none
   if (const nlohmann::json& memory = own.at("memory"); !memory.is_null()) {
     profile.memory = {memory.at("device"), memory.at("begin_bytes"), memory.at("end_bytes")};
   }

@@ -67,7 +67,9 @@ TEST(ChromeTrace, ArrowsLeadFromForwardToBackward) {
 
 TEST(ChromeTrace, ReadsBackWhatItWrote) {
   const train::TemporaryDirectory folder;
-  const Profile written = made_up_profile();
+  Profile written = made_up_profile();
+  written.threads_without_buffer = 2;
+  written.lost_work = 5;
   write_trace(folder / "trace.json.gz", written);
   const Profile read = read_trace_file(folder / "trace.json.gz");
   EXPECT_EQ(trace_json(read), trace_json(written));
@@ -75,6 +77,8 @@ TEST(ChromeTrace, ReadsBackWhatItWrote) {
   EXPECT_EQ(read.spans.at(1).name, "add.Tensor");
   EXPECT_EQ(read.spans.at(1).arguments, written.spans[1].arguments);
   EXPECT_EQ(read.threads.at(0).lost, 3u);
+  EXPECT_EQ(losses_text(read), losses_text(written));
+  EXPECT_THAT(losses_text(read), ::testing::HasSubstr("5 kernels and copies"));
 }
 
 TEST(ChromeTrace, CollectivesCarryTheirGroupAndWhatTheyAreFor) {
