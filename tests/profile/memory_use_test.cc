@@ -61,6 +61,17 @@ TEST(MemoryUse, IsToldByThePhasesOfRequestAndFree) {
   EXPECT_THAT(peak_text(profile), HasSubstr("memory on cpu: 0.0 MiB at the peak: 0.0 before"));
 }
 
+TEST(MemoryUse, MemoryThatALaterStepFreesIsNotTemporary) {
+  Profile profile = made_up_profile();
+  profile.memory = {"cpu", 1 << 20, 1 << 20};
+  profile.spans.push_back(event(1, 1, 3 << 20, Phase::kForward, 12));
+  profile.spans.push_back(event(2, 1, -(3 << 20), Phase::kForward, 13));
+  EXPECT_THAT(bytes_of(memory_timeline(profile), MemoryUse::kActivations),
+              ::testing::ElementsAre(0, 3 << 20, 0));
+  EXPECT_EQ(peak_text(profile),
+            "memory on cpu: 4.0 MiB at the peak: 1.0 before, 3.0 activations\n");
+}
+
 TEST(MemoryUse, IsNotKnownWhereItWasNotRecorded) {
   EXPECT_THAT(memory_timeline(made_up_profile()), IsEmpty());
   EXPECT_EQ(peak_text(made_up_profile()), "");

@@ -178,6 +178,20 @@ TEST_F(ProfilerTest, RecordsRangesOfAllThreadsAndOperatorsOfItsOwn) {
   EXPECT_THAT(names(profile), ::testing::Not(::testing::Contains("ones")));
 }
 
+TEST_F(ProfilerTest, SpansOfOtherThreadsAreOfTheStepInWhichTheyBegan) {
+  Profiler profiler(record_from_step(0, 3), keep());
+  for (int64_t step = 0; step < 3; ++step) {
+    profiler.begin_step(step);
+    std::thread([] { const Range range("on a thread of its own"); }).join();
+  }
+  profiler.end();
+  std::vector<int64_t> steps;
+  for (const ProfileSpan& span : profiles_.at(0).spans) {
+    if (span.name == "on a thread of its own") steps.push_back(span.step);
+  }
+  EXPECT_THAT(steps, ElementsAre(0, 1, 2));
+}
+
 TEST_F(ProfilerTest, SeesTheCallsThatTheEngineMakesOnItsWorkers) {
   const TensorOptions on_host = TensorOptions(Device{DeviceType::kHost, 0});
   const Tensor x = ones({4, 4}, on_host).set_requires_grad();

@@ -28,6 +28,9 @@ TEST(Ranks, ClocksAreAlignedByTheirOffsets) {
   EXPECT_EQ(profiles[0].spans[1].begin_ns, 1'500);
   EXPECT_EQ(profiles[1].spans[1].begin_ns, 1'700);
   EXPECT_EQ(profiles[0].begin_unix_ns, profiles[1].begin_unix_ns);
+  // It ends where it ended: 200 ns later.
+  EXPECT_EQ(profiles[0].duration_ns, 11'000);
+  EXPECT_EQ(profiles[1].duration_ns, 11'200);
   align(profiles);
   EXPECT_EQ(profiles[1].spans[1].begin_ns, 1'700);
 }
@@ -42,6 +45,10 @@ TEST(Ranks, TheSlowestRankIsTheOneThatWaitsLeast) {
   wait.begin_ns = 5'000;
   wait.duration_ns = 4'000;
   profiles[0].spans.push_back(wait);
+  // What another thread waits for holds no step up.
+  wait.thread = 1;
+  wait.parent = ProfileSpan::kNone;
+  profiles[1].spans.push_back(wait);
   const std::vector<StepOfRanks> steps = steps_of_ranks(profiles);
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps[0].step, 12);

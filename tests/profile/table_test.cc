@@ -81,6 +81,59 @@ TEST(Table, ShowsTheTopAndAddsUpTheRest) {
   EXPECT_THAT(text, HasSubstr("3 spans did not fit"));
 }
 
+/// Two steps of 10 ms with two products of 2 ms, one inside a call of 3 ms, and a sum of 1 ms.
+Profile profile_of_milliseconds() {
+  Profile profile;
+  profile.threads = {{100, "main", 0}};
+  profile.steps = {0, 1};
+  const auto add = [&](SpanKind kind, const char* name, int64_t parent, int64_t ms,
+                       int64_t self_ms) {
+    ProfileSpan span;
+    span.kind = kind;
+    span.name = name;
+    span.parent = parent;
+    span.duration_ns = ms * 1'000'000;
+    span.self_ns = self_ms * 1'000'000;
+    profile.spans.push_back(span);
+  };
+  add(SpanKind::kStep, "step", ProfileSpan::kNone, 10, 5);
+  add(SpanKind::kOperator, "linear", 0, 3, 1);
+  add(SpanKind::kOperator, "mm", 1, 2, 2);
+  add(SpanKind::kStep, "step", ProfileSpan::kNone, 10, 7);
+  add(SpanKind::kOperator, "mm", 3, 2, 2);
+  add(SpanKind::kOperator, "sum", 3, 1, 1);
+  for (const size_t product : {2, 4}) {
+    profile.spans[product].flops = 8'000'000;
+    profile.spans[product].bytes = 3'000'000;
+  }
+  profile.spans[5].flops = 1'000'000;
+  add(SpanKind::kMemory, "allocate", 2, 0, 0);
+  profile.spans.back().bytes = 3 << 20;
+  return profile;
+}
+
+TEST(Table, FiguresHaveTheUnitsOfTheirTitles) {
+  const MachinePeaks peaks{.f32_flops = 8e9, .bf16_flops = 16e9, .bytes_per_second = 12e9};
+  const std::string head =
+      R"(2 steps of 10.00 ms; peak 8 GFLOP/s in f32, 16 in bf16, 12.0 GB/s
+name                     in          calls    self ms    self   total ms   each us  GFLOP/s    GB/s of peak      MiB
+step                     step            2     12.000   60.0%     20.000    6000.0
+)";
+  EXPECT_EQ(
+      table_text(profile_of_milliseconds(), peaks, {}),
+      head +
+          R"(mm                       forward         2      4.000   20.0%      4.000    2000.0      4.0     1.5     50%      3.0
+linear                   forward         1      1.000    5.0%      3.000    1000.0
+sum                      forward         1      1.000    5.0%      1.000    1000.0      1.0             12%
+)");
+  // The rest is the sum of the other rows, without a total.
+  EXPECT_EQ(
+      table_text(profile_of_milliseconds(), peaks, {.top = 1}),
+      head +
+          R"((3 more)                 range           4      6.000   30.0%               1500.0      2.8     1.0     35%      3.0
+)");
+}
+
 TEST(Table, TellsProgramsAllRows) {
   std::istringstream lines(table_json(made_up_profile(), kPeaks, {.top = 1}));
   std::vector<nlohmann::json> rows;
@@ -108,10 +161,10 @@ Profile with_collectives() {
     span.bytes = 1 << 20;
     profile.spans.push_back(span);
   };
-  add("bucket 1", 100);
+  add("bucket 1", 300);
   add("bucket 2", 450);
   add("", 1);
-  add("bucket 1", 300);
+  add("bucket 1", 100);
   return profile;
 }
 
@@ -126,7 +179,12 @@ TEST(Table, CollectivesAreListedByTheirLabels) {
   EXPECT_EQ(rows[1].longest_ns, 300);
   EXPECT_EQ(rows[1].bytes, 2 << 20);
   EXPECT_THAT(table_text(profile, kPeaks, {}), HasSubstr("bucket 2         all_reduce"));
-  EXPECT_THAT(labels_text(profile, 1), HasSubstr("(1 more)"));
+  EXPECT_EQ(
+      labels_text(profile, 1),
+      R"(collectives of                      calls   total ms   each us longest us      MiB    GB/s  group
+bucket 2         all_reduce             1      0.000       0.5        0.5     1.00 2330.17  world
+(1 more)                                2      0.000       0.2        0.3     2.00 5242.88
+)");
   EXPECT_THAT(table_text(made_up_profile(), kPeaks, {}), Not(HasSubstr("collectives of")));
 }
 
