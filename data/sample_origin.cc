@@ -24,11 +24,13 @@ class Reader {
     text_.clear();
     tokenizer_.decode(token, text_);
     int64_t size = std::ssize(text_);
-    // `encode` began each document with a space of its own.
-    if (byte_ == 0 && tokenizer_.adds_space() && text_.starts_with(' ')) --size;
+    // `encode` began each document with a space of its own, which another may follow.
+    if (begins_ && tokenizer_.adds_space() && text_.starts_with(' ')) --size;
+    begins_ = begins_ && text_.empty();
     byte_ += size;
     while (document_ + 1 < documents_.count() && byte_ >= size_of(document_)) {
       byte_ -= size_of(document_++);
+      begins_ = byte_ == 0;
     }
   }
   SampleOrigin here() const {
@@ -46,6 +48,7 @@ class Reader {
     ended_ = std::min(ended_ + 1, documents_.count() - 1);
     document_ = ended_;
     byte_ = 0;
+    begins_ = true;
   }
   bool is_alone(size_t document) const {
     return tokenizer_.end_of_text() && documents_.ends_with_token(document);
@@ -60,7 +63,8 @@ class Reader {
   const Tokenizer& tokenizer_;
   size_t ended_ = 0;  ///< documents that ended, by the tokens between them
   size_t document_ = 0;
-  int64_t byte_ = 0;  ///< in it
+  int64_t byte_ = 0;    ///< in it
+  bool begins_ = true;  ///< no token of it has passed
   std::string text_;
 };
 

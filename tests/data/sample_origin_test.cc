@@ -13,6 +13,7 @@
 #include "data/tokenizers/byte_tokenizer.h"
 #include "data/tokenizers/json_tokenizer.h"
 #include "tests/core/base/temporary_directory.h"
+#include "tests/data/stub_tokenizer.h"
 
 namespace lockstep::train {
 namespace {
@@ -99,6 +100,28 @@ TEST(SampleOrigin, OfADocumentBehindOneThatTheTokenizerHasShortenedIsItsBegin) {
     EXPECT_EQ(origins[i].file, documents.path(i + 1).string());
     EXPECT_EQ(origins[i].first, 0);
   }
+}
+
+TEST(SampleOrigin, ASpaceThatTheTokenizerAddsIsNoByteOfTheText) {
+  const TemporaryDirectory folder;
+  put_file(folder / "a.txt", "hello");
+  put_file(folder / "b.txt", " world");
+  const Documents documents({folder / "a.txt", folder / "b.txt"});
+  const StubTokenizer tokenizer(false, /*adds_space=*/true);
+  const TokenizedText text = tokenize(documents, 0, tokenizer, TokenCache({}));
+  ASSERT_EQ(text.tokens.size(), 6 + 1 + 7);
+  const std::vector<int64_t> offsets = {1, 3, 7, 8, 9};
+  std::vector<int64_t> bytes;
+  for (const SampleOrigin& origin : origins_in(documents, text.tokens, tokenizer, offsets)) {
+    bytes.push_back(origin.first);
+  }
+  EXPECT_EQ(bytes, (std::vector<int64_t>{0, 2, 0, 0, 1}));
+}
+
+TEST(SampleOrigin, TellsHowManyOtherTextsARowHas) {
+  EXPECT_EQ(file_and_line({.file = "a.txt"}), "a.txt");
+  EXPECT_EQ(file_and_line({.file = "a.jsonl", .line = 17, .others = 1}), "a.jsonl:17 and 1 other");
+  EXPECT_EQ(file_and_line({.file = "a.jsonl", .line = 17, .others = 2}), "a.jsonl:17 and 2 others");
 }
 
 TEST(SampleOrigin, OfRandomTokensIsNone) {
