@@ -136,6 +136,16 @@ TEST_F(ExampleDataTest, EveryEpochHasEachExampleOnce) {
   }
 }
 
+TEST_F(ExampleDataTest, EveryEpochHasAnOrderOfItsOwn) {
+  const ExampleData source = data(false);  // of 50 rows
+  std::vector<std::vector<int64_t>> first, second;
+  for (int64_t i = 0; i < 50; ++i) {
+    first.push_back(row_of(source, i / 4, i % 4).inputs);
+    second.push_back(row_of(source, (i + 50) / 4, (i + 50) % 4).inputs);
+  }
+  EXPECT_NE(first, second);
+}
+
 TEST_F(ExampleDataTest, HeldOutExamplesAreValidatedOnOnceAndNeverTrainedOn) {
   for (const bool packed : {false, true}) {
     const ExampleData source = data(packed);

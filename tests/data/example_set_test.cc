@@ -58,6 +58,20 @@ TEST_F(ExampleSetTest, ContentsOfMessagesAreText) {
   EXPECT_EQ(set.counted_tokens(), 2);
 }
 
+TEST_F(ExampleSetTest, WhereExamplesEndIsPartOfTheHash) {
+  const std::string turns =
+      R"({"role": "u", "content": "a"}, {"role": "assistant", "content": "b"})";
+  const ExampleForm form{.chat = ChatForm{.begin = "c", .end = "d"}};
+  const std::string once = "{\"messages\": [" + turns + "]}\n";
+  const std::string twice = "{\"messages\": [" + turns + ", " + turns + "]}\n";
+  const ExampleSet one = read(once + twice, {}, form), other = read(twice + once, {}, form);
+  // Their tokens are the same, and so are those that count.
+  EXPECT_EQ(marked(one, 0, *bpe_) + " " + marked(one, 1, *bpe_),
+            marked(other, 0, *bpe_) + " " + marked(other, 1, *bpe_));
+  EXPECT_NE(one.hash(), other.hash());
+  EXPECT_EQ(one.hash(), read(once + twice, {}, form).hash());
+}
+
 TEST_F(ExampleSetTest, ALongExampleIsCutLeftOutOrRefused) {
   const std::string lines =
       example_line("a", "bcd") + example_line("abcdef", "g") + example_line("a", "b");

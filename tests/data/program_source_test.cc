@@ -107,6 +107,8 @@ TEST(ProgramSource, WrongAnswersAreErrorsThatNameTheRequest) {
   says("echo '{\"values\": 3}'", asked + "expected 4 numbers, inputs and then targets, got 3");
   says("echo '{\"values\": 4}'; printf '\\5\\0\\0\\0\\2\\0\\0\\0\\2\\0\\0\\0\\2\\0\\0\\0'",
        asked + "input 0 is 5: expected one in [0, 5).");
+  says("echo '{\"values\": 4}'; printf '\\234\\377\\377\\377\\2\\0\\0\\0\\2\\0\\0\\0\\2\\0\\0\\0'",
+       asked + "input 0 is -100: expected one in [0, 5).");
   says("echo '{\"values\": 4}'; printf '\\1\\0\\0\\0\\2\\0\\0\\0\\2\\0\\0\\0\\233\\377\\377\\377'",
        asked + "target 1 is -101: expected one in [0, 5), or -100 for one that does not count.");
   says("head -c 70000 /dev/zero", "its line is longer than 64 KiB");

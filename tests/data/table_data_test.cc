@@ -214,6 +214,12 @@ TEST_F(TableDataTest, FingerprintsTellTrainingRowsApart) {
   EXPECT_NE(table(other).fingerprint(), data.fingerprint());
 }
 
+TEST_F(TableDataTest, WhichRowsAreHeldOutIsPartOfTheIdentity) {
+  const ContentHash four = table(counting(40), {.held_out_rows = 4}).identity();
+  EXPECT_EQ(table(counting(40), {.held_out_rows = 4}).identity(), four);
+  EXPECT_NE(table(counting(40), {.held_out_rows = 5}).identity(), four);
+}
+
 TEST_F(TableDataTest, MistakesAreNamedWithFileAndLine) {
   const std::string missing =
       message_of<DataError>([&] { TableData(folder_ / "missing.csv", {}); });
@@ -235,6 +241,22 @@ TEST_F(TableDataTest, MistakesAreNamedWithFileAndLine) {
   EXPECT_TRUE(says(refusal("1,2,0\n", {.features = 3}), "table.csv:1: 2 features"));
   EXPECT_TRUE(says(refusal("7\n8\n"), "table.csv:1: expected numbers and a class"));
   EXPECT_TRUE(says(refusal(counting(4), {.held_out_rows = 4}), "cannot hold out 4 rows"));
+}
+
+TEST(RandomSamples, FeaturesOfASampleAreIndependent) {
+  constexpr int kSamples = 4000;
+  const RandomSamples data(4, 2, 9);
+  double products[4][4] = {};
+  Features row(4);
+  for (int64_t i = 0; i < kSamples; ++i) {
+    data.sample(0, i, row);
+    for (size_t a = 0; a < 4; ++a) {
+      for (size_t b = 0; b < a; ++b) products[a][b] += row[a] * row[b];
+    }
+  }
+  for (size_t a = 0; a < 4; ++a) {
+    for (size_t b = 0; b < a; ++b) EXPECT_NEAR(products[a][b] / kSamples, 0, 0.08) << a << " " << b;
+  }
 }
 
 TEST(RandomSamples, AreNormalAndEvenlyLabelled) {

@@ -148,6 +148,13 @@ TEST(RandomTokens, CoverTheVocabularyAndRepeatForTheSameStep) {
   EXPECT_THROW(RandomTokens(0, 1), DataError);
 }
 
+TEST(RandomTokens, NeighboursAreEqualByChanceOnly) {
+  const Batch batch = sequences(RandomTokens(1000, 3), 0, 0, 1, 2000);
+  int equal = 0;
+  for (size_t t = 0; t < batch.inputs.size(); ++t) equal += batch.inputs[t] == batch.targets[t];
+  EXPECT_LT(equal, 20);
+}
+
 TEST(TokenSource, BuffersThatHoldNoWholeSequencesAreRefused) {
   const RandomTokens source(11, 3);
   Tokens inputs(10), targets(10), fewer(5);

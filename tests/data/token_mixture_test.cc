@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/base/temporary_directory.h"
+#include "tests/data/stub_tokenizer.h"
 
 namespace lockstep::train {
 namespace {
@@ -112,6 +113,23 @@ TEST(TokenMixture, AllThatIsHeldOutIsValidatedOn) {
   }
   EXPECT_THAT(begins, ElementsAre(3000, 3004, 3100, 3104, 3200, 3204));
   EXPECT_THAT(counts, ElementsAre(4, 1, 4, 2, 4, 3));
+}
+
+TEST(TokenMixture, BytesPerHeldOutTokenAreThoseOfAllItsHeldOutTokens) {
+  std::vector<TokenMixture::Source> sources;
+  // Two targets of 2 bytes and six of 8 bytes; the third source holds nothing out.
+  for (const std::vector<uint32_t>& held :
+       {std::vector<uint32_t>{5, 2, 2}, std::vector<uint32_t>{7, 8, 8, 8, 8, 8, 8}, {}}) {
+    TokenDataOptions options;
+    options.vocabulary = 256;
+    options.tokenizer = std::make_shared<StubTokenizer>(true);
+    sources.push_back({std::make_unique<TokenData>(
+                           std::vector{run_of_tokens("part", 1, 9)},
+                           std::vector<TokenPart>{{"held", TokenArray::copy_of(held)}}, options),
+                       5.0});
+  }
+  const TokenMixture mixture(std::move(sources), 1, 8);
+  EXPECT_EQ(mixture.held_out_bytes_per_token(), (2 * 2 + 6 * 8) / 8.0);
 }
 
 TEST(TokenMixture, WeightsArePartOfTheFingerprint) {

@@ -57,6 +57,21 @@ TEST_F(TokenShardsTest, NanogptFilesAreTheTokensAlone) {
                    "ids below 65536"));
 }
 
+TEST_F(TokenShardsTest, LongShardsHoldAllTheirTokens) {
+  Ids ids(200'001);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<uint32_t>(i * 7 % 65'000);
+  for (const uint32_t largest : {65'001U, 70'000U}) {  // in two bytes each, and in four
+    ids.back() = largest;
+    written(ids, ShardFormat::kLlmc);
+    EXPECT_EQ(ids_of(open_shard(folder_ / "shard", ShardFormat::kLlmc).tokens), ids);
+  }
+  const std::string bytes(200'001, 'b');  // widened a part at a time
+  const TokenArray narrow(std::as_bytes(std::span(bytes)), 1, nullptr);
+  write_shard(folder_ / "shard", ShardFormat::kNanogpt, narrow);
+  EXPECT_EQ(ids_of(open_shard(folder_ / "shard", ShardFormat::kNanogpt).tokens),
+            Ids(bytes.size(), 'b'));
+}
+
 TEST_F(TokenShardsTest, AMappedShardOutlivesItsFile) {
   written({5, 6, 70000}, ShardFormat::kLlmc);
   const TokenShard shard = open_shard(folder_ / "shard", ShardFormat::kLlmc);

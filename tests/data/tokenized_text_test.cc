@@ -57,6 +57,17 @@ TEST_F(TokenizedTextTest, CharactersAreNotCut) {
   EXPECT_EQ(text.held_out().size(), 0);
 }
 
+TEST_F(TokenizedTextTest, CachedTokensOutsideTheVocabularyAreMissing) {
+  struct {
+    uint64_t width = 2;
+    int64_t training_tokens = 1;
+    uint16_t tokens[4] = {1, 2, 299, 3};
+  } const entry;
+  const auto bytes = std::as_bytes(std::span(&entry, 1));
+  EXPECT_TRUE(parse_cached_tokens(bytes, nullptr, 300).has_value());
+  EXPECT_FALSE(parse_cached_tokens(bytes, nullptr, 299).has_value());
+}
+
 TEST_F(TokenizedTextTest, HoldingOutWholeDocumentsKeepsTheBoundary) {
   const TokenizedText text = tokenize(documents({"the", "aa"}), 2, bpe_, no_cache_);
   EXPECT_EQ(text_of(text.training(), bpe_), "the");
