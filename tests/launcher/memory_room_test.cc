@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <new>
@@ -172,6 +173,13 @@ TEST(ExitCode, OfARefusedThreadProcessOrAllocationIsSix) {
       EXPECT_THAT(error.what(), HasSubstr(part));
     }
   }
+}
+
+TEST(ExitCode, OfAFileThatTheSystemRefusesIsThree) {
+  const std::filesystem::filesystem_error refused("cannot open", "there",
+                                                  std::make_error_code(std::errc::io_error));
+  EXPECT_EQ(exit_code(refused), kData);
+  EXPECT_STREQ(error_kind(refused), "DataError");
 }
 
 TEST(ExitCode, OfAnErrorThatWasToldByNameIsThatOfTheError) {
