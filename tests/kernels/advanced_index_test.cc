@@ -125,6 +125,13 @@ TEST(Scatter, MeansOfIntegersRoundDown) {
   EXPECT_EQ(values(scatter_reduce(self, 0, places({0, 0}), source, "mean")), (Numbers{-3, 1}));
 }
 
+TEST(Scatter, MeansOfIntegersAreOfSumsThatWrapAround) {
+  const Tensor self = zeros({1}, DType::kI8);
+  const Tensor source = tensor_from<int8_t>({100, 100}, {2});
+  // 200 is -56 in 8 bits.
+  EXPECT_EQ(values(scatter_reduce(self, 0, places({0, 0}), source, "mean", false)), Numbers{-28});
+}
+
 TEST(Scatter, ReadsASourceThatItWrites) {
   const Tensor x = counting({4});
   const Operator& op = dispatcher().find("scatter_.src");

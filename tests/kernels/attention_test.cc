@@ -118,6 +118,34 @@ TEST_F(Attention, BatchesAndHeadsMayBeEmpty) {
   }
 }
 
+TEST_F(Attention, WithoutKeysTheOutputAndTheGradientAreZero) {
+  const Tensor q = random({2, 3, 5, 8}).set_requires_grad();
+  const Tensor none = zeros({2, 3, 0, 8});
+  // The results are to be written into memory that holds other values.
+  const auto use_memory = [&] { full({2, 3, 5, 8}, Scalar(NAN)); };
+  use_memory();
+  const Tensor output = scaled_dot_product_attention(q, none, none);
+  EXPECT_TRUE(equal(output.detach(), zeros({2, 3, 5, 8})));
+  const Tensor weights = ones({2, 3, 5, 8});
+  use_memory();
+  EXPECT_TRUE(equal(grad({output}, {q}, {weights})[0], zeros({2, 3, 5, 8})));
+}
+
+TEST_F(Attention, TheSumsOfTheBackwardPassMayBeStrided) {
+  const Tensor q = random({2, 3, 10, 8});
+  const Tensor k = random({2, 3, 12, 8});
+  const Tensor weights = random({2, 3, 10, 8});
+  const auto [output, logsumexp] = _scaled_dot_product_flash_attention_for_cpu(q, k, k);
+  const Tensor strided = logsumexp.transpose(1, 2).contiguous().transpose(1, 2);
+  ASSERT_FALSE(strided.is_contiguous());
+  const auto backward = [&](const Tensor& sums) {
+    return _scaled_dot_product_flash_attention_for_cpu_backward(weights, q, k, k, output, sums, 0,
+                                                                false);
+  };
+  EXPECT_TRUE(equal(std::get<0>(backward(strided)), std::get<0>(backward(logsumexp))));
+  EXPECT_TRUE(equal(std::get<1>(backward(strided)), std::get<1>(backward(logsumexp))));
+}
+
 TEST_F(Attention, RowsMayBeStrided) {
   const Tensor q = random({1, 2, 8, 20}).transpose(2, 3);
   const Tensor k = random({2, 30, 16}).slice(2, 0, 16, 2).unsqueeze(0);

@@ -203,6 +203,19 @@ TEST(CrossEntropy, BitsDoNotDependOnThreads) {
   });
 }
 
+TEST(NllLoss, OfRowsEachForItselfHasNoTotalWeight) {
+  const Tensor x = random_tensor({3, 4});
+  const Tensor weight = random_tensor({4});
+  const Tensor target = tensor_from<int64_t>({2, -100, 1}, {3});
+  const auto total = [&](Reduction reduction) {
+    return std::get<1>(nll_loss_forward(x, target, weight, reduction, -100));
+  };
+  const Tensor sum_of_two = weight.select(0, 2) + weight.select(0, 1);
+  expect_near(total(Reduction::kMean), sum_of_two, 1e-6, 1e-6);
+  expect_near(total(Reduction::kSum), sum_of_two, 1e-6, 1e-6);
+  EXPECT_EQ(total(Reduction::kNone).item<float>(), 0);
+}
+
 TEST(CrossEntropy, MistakesAreNamed) {
   const Tensor x = zeros({2, 3});
   expect_error<IndexError>([&] { cross_entropy_loss(x, full({2}, 3, {DType::kI64})); },

@@ -48,6 +48,9 @@ TEST(Matmul, OneMatrixForAWholeBatchGivesWhatACopyForEachGives) {
                           baddbmm(added, left.contiguous(), own, 2, 3)));
         EXPECT_TRUE(equal(baddbmm(bias.expand({3, rows, 4}), left, shared),
                           baddbmm(bias, left.contiguous(), own)));
+        const Tensor some = counting({3, 5, 4}, dtype).slice(1, 0, rows);
+        EXPECT_TRUE(
+            equal(baddbmm(some, left, shared), baddbmm(some.contiguous(), left.contiguous(), own)));
       }
     }
   }

@@ -70,6 +70,31 @@ TEST(Norm, WeightAndBiasAreEachOptional) {
   expect_near(layer_norm(x, {8}), layer_norm_reference(x, {8}), 1e-5, 1e-5);
 }
 
+TEST(Norm, EachGradientIsTheSameWhicheverOthersAreWanted) {
+  // So many rows that the gradients of parameters are summed in blocks.
+  const std::vector<Tensor> values = {random_tensor({70, 40}, DType::kF32, 1),
+                                      random_tensor({40}, DType::kF32, 2),
+                                      random_tensor({40}, DType::kF32, 3)};
+  const Tensor of_result = random_tensor({70, 40}, DType::kF32, 4);
+  const auto gradients = [&](int wanted) {
+    std::vector<Tensor> inputs;
+    for (int i = 0; i < 3; ++i) {
+      inputs.push_back(values[static_cast<size_t>(i)].clone());
+      if ((wanted >> i & 1) != 0) inputs.back().set_requires_grad();
+    }
+    mul(layer_norm(inputs[0], {40}, inputs[1], inputs[2]), of_result).sum().backward();
+    return std::vector<Tensor>{inputs[0].grad(), inputs[1].grad(), inputs[2].grad()};
+  };
+  const std::vector<Tensor> all = gradients(7);
+  for (int wanted = 1; wanted < 7; ++wanted) {
+    const std::vector<Tensor> got = gradients(wanted);
+    for (size_t i = 0; i < 3; ++i) {
+      ASSERT_EQ(got[i].defined(), (wanted >> i & 1) != 0);
+      EXPECT_TRUE(!got[i].defined() || equal(got[i], all[i])) << wanted << " " << i;
+    }
+  }
+}
+
 TEST(Norm, HalvesAreComputedInF32) {
   const Tensor x = random_tensor({9, 64}, DType::kBF16),
                weight = random_tensor({64}, DType::kBF16, 2);

@@ -3,6 +3,7 @@
 #include "autograd/autograd.h"
 #include "core/device/copies.h"
 #include "core/dispatch/dispatcher.h"
+#include "core/ops/pointwise/pointwise_division.h"
 #include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/non_finite.h"
@@ -51,6 +52,21 @@ std::vector<Tensor> layouts(DType dtype = DType::kF32) {
           random_tensor({2, 3, 4, 5}, dtype).permute({2, 0, 3, 1}),
           random_tensor({1, 9}, dtype).expand({6, 9}),
           random_tensor({2, 20000}, dtype)};
+}
+
+TEST(Reduce, AddsManyRowsOfManyColumns) {
+  // More rows than are added before totals are widened, and more columns than lie in a tile.
+  constexpr int64_t kRows = 300, kColumns = 2500;
+  const Tensor x = remainder(counting({kRows, kColumns}, DType::kI64), 13);
+  Numbers wanted(kColumns);
+  for (int64_t i = 0; i < kRows * kColumns; ++i) {
+    wanted[static_cast<size_t>(i % kColumns)] += static_cast<double>(i % 13);
+  }
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64, DType::kI32}) {
+    const DType result = is_floating(dtype) ? promote(dtype, DType::kF32) : DType::kI64;
+    EXPECT_EQ(values(sum(x.to(dtype), {0}, false, result)), wanted) << to_string(dtype);
+  }
+  EXPECT_EQ(values(sum(x.reshape({3, 100, kColumns}), {0, 1})), wanted);
 }
 
 TEST(Reduce, SumsAgreeWithPlainLoopsOverEveryLayoutAndDimension) {

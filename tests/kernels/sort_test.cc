@@ -1,11 +1,14 @@
 #include "core/ops/sort/sort.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "autograd/autograd.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/reduce/reduce.h"
+#include "core/ops/sort/running_extremes.h"
 #include "tests/core/expect_error.h"
 #include "tests/core/non_finite.h"
 #include "tests/kernels/tensor_values.h"
@@ -77,6 +80,20 @@ TEST(Topk, OfManyAgreesWithSort) {
   }
 }
 
+TEST(Topk, OfFewAmongManyTakesTheEqualsThatAPartialSortTakes) {
+  constexpr int64_t kCount = 200, kFew = 3;
+  const auto element = [](int64_t i) { return i * 7 % 5; };
+  std::vector<double> elements;
+  std::vector<int64_t> order(kCount);
+  std::iota(order.begin(), order.end(), 0);
+  for (const int64_t i : order) elements.push_back(static_cast<double>(element(i)));
+  std::partial_sort(order.begin(), order.begin() + kFew, order.end(),
+                    [&](int64_t a, int64_t b) { return element(a) > element(b); });
+  const auto [found, indices] = topk(tensor_of(elements), kFew);
+  expect_values(found, {4, 4, 4});
+  expect_values(indices, std::vector<double>(order.begin(), order.begin() + kFew));
+}
+
 TEST(Topk, UnsortedHoldsTheSameElements) {
   const Tensor x = random_tensor({9, 100});
   const Tensor chosen = std::get<0>(topk(x, 30, -1, true, false));
@@ -103,6 +120,12 @@ TEST(Median, IsTheLowerOfTwoAndNanWhenThereIsOne) {
   expect_values(median(tensor_of({})).reshape({1}), {kNaN});
   const auto [value, index] = median(tensor_of({4, 1, kNaN, kNaN}), 0);
   EXPECT_EQ(index.item<int64_t>(), 2);
+}
+
+TEST(Median, OfNothingIsNanOrTheLeastInteger) {
+  EXPECT_TRUE(std::isnan(median(zeros({0})).item<double>()));
+  EXPECT_EQ(median(zeros({0}, DType::kI64)).item<int64_t>(), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(nanmedian(zeros({0}, DType::kI8)).item<int64_t>(), -128);
 }
 
 TEST(Median, SharesItsGradientAmongEquals) {
@@ -149,6 +172,23 @@ TEST(Searchsorted, SearchesEachRowInItsOwnSequence) {
   expect_values(searchsorted(sequences, x).reshape({4}), {2, 0, 1, 3});
 }
 
+TEST(Searchsorted, EachRowHasASorterOfItsOwn) {
+  const Tensor rows = tensor_of({3, 1, 2, 5, 9, 7}).reshape({2, 3});
+  const Tensor sorter = tensor_from<int64_t>({1, 2, 0, 0, 2, 1}, {2, 3});
+  const Tensor sought = tensor_of({2, 4, 8, 5}).reshape({2, 2});
+  expect_values(searchsorted(rows, sought, false, false, std::nullopt, sorter).flatten(),
+                {1, 3, 2, 0});
+}
+
+TEST(RunningExtremes, OfNaNsAreTheLastSoFar) {
+  const auto [values, indices] = cummax(tensor_of({1, kNaN, 7, kNaN, 2}), 0);
+  expect_values(values, {1, kNaN, kNaN, kNaN, kNaN});
+  expect_values(indices, {0, 1, 1, 3, 3});
+  expect_values(std::get<1>(cummin(tensor_of({1, kNaN, kNaN, 0}), 0)), {0, 1, 2, 2});
+  // Of equal elements the last is taken, too.
+  expect_values(std::get<1>(cummax(tensor_of({2, 2, 1, 2}), 0)), {0, 1, 1, 3});
+}
+
 TEST(Searchsorted, RefusesContradictionsAndOtherShapes) {
   const Tensor sequence = tensor_of({1, 3});
   EXPECT_THROW(searchsorted(sequence, sequence, false, true, "left"), Error);
@@ -185,6 +225,8 @@ TEST(Mode, IsTheSmallestOfTheMostFrequentElements) {
   value.backward();
   expect_values(x.grad(), {0, 0, 0, 0, 1});
   EXPECT_EQ(std::get<0>(mode(tensor_of({kNaN, 2, kNaN, 2}))).item<double>(), 2);
+  // A NaN equals nothing, and so is there once, however many there are.
+  EXPECT_EQ(std::get<0>(mode(tensor_of({kNaN, 2, kNaN, kNaN, 2}))).item<double>(), 2);
 }
 
 }  // namespace

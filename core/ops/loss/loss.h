@@ -31,7 +31,7 @@ Tensor log_softmax_backward_data(const Tensor& grad_output, const Tensor& output
 Tensor nll_loss(const Tensor& self, const Tensor& target, OptionalTensor weight = {},
                 Reduction reduction = Reduction::kMean, int64_t ignore_index = -100);
 /// The kernel behind nll_loss, for [classes] or [rows, classes]: the loss, and the sum of the
-/// weights of the targets (0 for kNone).
+/// weights of the targets (0 for kNone of rows).
 std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target,
                                             OptionalTensor weight, Reduction reduction,
                                             int64_t ignore_index);
