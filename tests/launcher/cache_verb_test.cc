@@ -43,6 +43,13 @@ TEST_F(CacheVerb, ListsWhatWasCompiled) {
 TEST_F(CacheVerb, PruneRemovesWhatIsOld) {
   EXPECT_THAT(cache("prune").output, HasSubstr("0 removed"));
   EXPECT_THAT(cache("ls").output, HasSubstr("1 libraries"));
+  shell("touch -d '2 days ago' cache/*.so");
+  EXPECT_THAT(cache("prune --days 3").output, HasSubstr("0 removed"));
+  EXPECT_THAT(cache("ls").output, HasSubstr(" 2 days "));
+  EXPECT_THAT(cache("prune --days 1").output, HasSubstr("1 removed"));
+}
+
+TEST_F(CacheVerb, PruneOfNoDaysRemovesAll) {
   EXPECT_THAT(cache("prune --days 0").output, HasSubstr("1 removed"));
   EXPECT_THAT(cache("ls").output, HasSubstr("0 libraries"));
 }

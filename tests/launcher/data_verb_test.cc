@@ -46,9 +46,25 @@ TEST_F(DataVerbTest, NanogptPairsHoldTheWholeText) {
       run("tokenize text.txt -o train.bin --format nanogpt --held-out-bytes 100 --held-out-output "
           "val.bin");
   ASSERT_EQ(made.status, 0) << made.output;
+  EXPECT_TRUE(says(made.output, "400 bytes in 1 file, byte tokenizer of 256 tokens: 1.000 bytes "));
   EXPECT_EQ(file_content(folder_ / "train.bin").size(), 2u * 300);
   EXPECT_EQ(file_content(folder_ / "val.bin").size(), 2u * 100);
   EXPECT_TRUE(says(run("inspect val.bin").output, "tokens     100 of 2 bytes"));
+}
+
+TEST_F(DataVerbTest, NanogptHoldsIdsOfTwoBytes) {
+  const std::string vocabulary = train::the_bpe().vocabulary;
+  const auto tokenize = [&](int tokens) {
+    std::string text = vocabulary.substr(0, vocabulary.size() - 1);
+    for (int id = 263; id < tokens; ++id) text += fmt::format(", \"id{}\": {}", id, id);
+    put_file(folder_ / "vocab.json", text + "}");
+    return run(fmt::format("tokenize text.txt {} -o out.bin --format nanogpt", kBpe));
+  };
+  const Result most = tokenize(65536);
+  EXPECT_EQ(most.status, 0) << most.output;
+  const Result more = tokenize(65537);
+  EXPECT_EQ(more.status, 2);
+  EXPECT_TRUE(says(more.output, "ids below 65536, and the vocabulary has 65537"));
 }
 
 TEST_F(DataVerbTest, JsonLinesBecomeTokensWithTheEndOfTextBetweenThem) {

@@ -156,6 +156,14 @@ TEST_F(Plan, SimulatesEveryStrategyOnACluster) {
   EXPECT_EQ(table.status, 0) << table.errors;
   EXPECT_TRUE(says(table.output, "FULL_SHARD")) << table.output;
   EXPECT_TRUE(says(table.output, "not measured")) << table.output;
+  const auto milliseconds = [](const Json& of, const char* name) { return of[name].get<double>(); };
+  for (const Json& each : two["strategies"]) {
+    EXPECT_TRUE(
+        says(table.output,
+             fmt::format(" {:>10.2f} {:>10.2f} {:>10.2f} ", milliseconds(each, "step_ms"),
+                         milliseconds(each, "compute_ms"), milliseconds(each, "exposed_comm_ms"))))
+        << each << table.output;
+  }
 }
 
 TEST_F(Plan, SaysWhatIsWrongWithACluster) {

@@ -29,6 +29,9 @@ TEST_F(Report, APageOfAFinishedRunIsTheOneItWrote) {
   ASSERT_EQ(result.status, 0) << result.errors;
   EXPECT_EQ(result.output, "wrote page.html\n");
   EXPECT_EQ(file_content(folder_ / "page.html"), file_content(folder_ / "out/report.html"));
+  std::filesystem::remove(folder_ / "out/report.html");
+  EXPECT_EQ(run("report out").output, "wrote out/report.html\n");
+  EXPECT_EQ(file_content(folder_ / "page.html"), file_content(folder_ / "out/report.html"));
 }
 
 TEST_F(Report, ARunThatCannotWriteItsPageIsFinishedAllTheSame) {

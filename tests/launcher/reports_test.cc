@@ -50,6 +50,8 @@ TEST_F(Plot, DrawsInTheTerminalInItsWidth) {
   EXPECT_TRUE(says(result.output, "1 ⠤⠤⠤ first train  2.1500"));
   EXPECT_TRUE(says(result.output, "2 ⠤⠤⠤ second train  2.6000"));
   EXPECT_EQ(result.output.find('\x1b'), std::string::npos);
+  // A metrics file has the name of its run.
+  EXPECT_EQ(run("plot first/metrics.jsonl second", "COLUMNS=50").output, result.output);
 }
 
 TEST_F(Plot, WritesAnImage) {
