@@ -34,20 +34,21 @@ bool is_as(const Tensor& tensor, const Guard::Input& input) {
          tensor.is_inference() == input.is_inference && is_of_type(tensor, input.type);
 }
 
-/// Whether two of the inputs, or an input and a parameter, lie in one memory.
-bool share_memory(const CompiledArguments& call) {
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    const Tensor& tensor = call.inputs[i];
-    if (!tensor.defined()) continue;
-    const auto is_shared = [&](const Tensor& other) {
-      return other.defined() && other.storage() == tensor.storage();
-    };
-    if (std::ranges::any_of(call.inputs.first(i), is_shared) ||
-        std::ranges::any_of(call.parameters, is_shared)) {
-      return true;
-    }
+/// What input `i` of the call has in common with others.
+Guard::Sharing sharing_of(const CompiledArguments& call, size_t i) {
+  Guard::Sharing sharing;
+  const Tensor& tensor = call.inputs[i];
+  if (!tensor.defined()) return sharing;
+  const auto look_at = [&](const Tensor& other, size_t place) {
+    if (!other.defined() || other.storage() != tensor.storage()) return;
+    sharing.memory = std::min(sharing.memory, place);
+    if (other.is_same(tensor)) sharing.tensor = std::min(sharing.tensor, place);
+  };
+  for (size_t k = 0; k < i; ++k) look_at(call.inputs[k], k);
+  for (size_t k = 0; k < call.parameters.size(); ++k) {
+    look_at(call.parameters[k], call.inputs.size() + k);
   }
-  return false;
+  return sharing;
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ Guard Guard::of(const CompiledArguments& call) {
     }
   }
   guard.variant = call.variant;
-  guard.share_memory = compiler::share_memory(call);
+  for (size_t i = 0; i < call.inputs.size(); ++i) guard.sharing.push_back(sharing_of(call, i));
   guard.records = is_grad_enabled();
   guard.inference_mode = is_inference_mode_enabled();
   guard.autocast = state_of_casts();
@@ -75,7 +76,7 @@ Guard Guard::of(const CompiledArguments& call) {
 bool Guard::holds(const CompiledArguments& call) const {
   if (call.variant != variant || records != is_grad_enabled() ||
       inference_mode != is_inference_mode_enabled() || autocast != state_of_casts() ||
-      default_device != lockstep::default_device() ||
+      default_device != lockstep::default_device() || sharing.size() != call.inputs.size() ||
       inputs.size() != call.inputs.size() + call.parameters.size()) {
     return false;
   }
@@ -85,7 +86,10 @@ bool Guard::holds(const CompiledArguments& call) const {
       if (!is_as(tensor, inputs[at++])) return false;
     }
   }
-  return compiler::share_memory(call) == share_memory;
+  for (size_t i = 0; i < sharing.size(); ++i) {
+    if (sharing_of(call, i) != sharing[i]) return false;
+  }
+  return true;
 }
 
 std::string difference(const Guard& got, const Guard& recorded) {
@@ -98,8 +102,10 @@ std::string difference(const Guard& got, const Guard& recorded) {
                        text_of(recorded.inputs[i]));
   }
   if (got.variant != recorded.variant) return "it is another variant of the function";
-  if (got.share_memory != recorded.share_memory) {
-    return got.share_memory ? "inputs share memory" : "inputs do not share memory";
+  if (got.sharing != recorded.sharing) {
+    const bool share = std::ranges::any_of(
+        got.sharing, [](const Guard::Sharing& each) { return each.memory != Guard::kNone; });
+    return share ? "inputs share memory in another way" : "inputs do not share memory";
   }
   if (got.records != recorded.records) {
     return got.records ? "grad mode is on" : "grad mode is off";

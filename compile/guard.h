@@ -18,10 +18,18 @@ struct Guard {
     bool is_inference = false;
     friend bool operator==(const Input&, const Input&) = default;
   };
+  static constexpr size_t kNone = ~size_t{0};
+  /// Which of the inputs before an input and of the parameters is the first that is the same
+  /// tensor, and which the first in the same memory; parameters are numbered behind all inputs.
+  struct Sharing {
+    size_t tensor = kNone;
+    size_t memory = kNone;
+    friend bool operator==(const Sharing&, const Sharing&) = default;
+  };
   std::vector<Input> inputs;  ///< and parameters
   uint64_t variant = 0;
-  bool share_memory = false;  ///< two of the inputs do
-  bool records = false;       ///< grad mode is on
+  std::vector<Sharing> sharing;  ///< by input, without parameters
+  bool records = false;          ///< grad mode is on
   bool inference_mode = false;
   AutocastState autocast;  ///< whether casts are kept does not matter, and is left out
   Device default_device;

@@ -115,15 +115,24 @@ bool Program::captured_are_as_recorded() const {
   return true;
 }
 
+bool Program::may_change_captured(TensorList inputs) const {
+  if (forward().writes.empty()) return false;
+  return std::ranges::any_of(inputs, [&](const Tensor& input) {
+    return input.defined() && std::ranges::any_of(captured_, [&](const Tensor& captured) {
+             return captured.storage() == input.storage();
+           });
+  });
+}
+
 std::vector<Tensor> Program::arguments(TensorList inputs, TensorList parameters) const {
   std::vector<Tensor> all(inputs.begin(), inputs.end());
   all.insert(all.end(), parameters.begin(), parameters.end());
   for (const Cast& cast : casts_)
     all.push_back(autocast_cast(parameters[cast.parameter], cast.dtype));
-  if (!taken_.empty()) {
+  if (taken_) {
     std::vector<Tensor> taken;
-    taken.reserve(taken_.size());
-    for (const size_t i : taken_) taken.push_back(std::move(all[i]));
+    taken.reserve(taken_->size());
+    for (const size_t i : *taken_) taken.push_back(std::move(all[i]));
     all = std::move(taken);
   }
   all.insert(all.end(), captured_.begin(), captured_.end());

@@ -74,6 +74,9 @@ class Program : public std::enable_shared_from_this<Program> {
   const std::vector<Tensor>& captured() const { return captured_; }
   /// Whether the captured tensors have the types that they had when the program was recorded.
   bool captured_are_as_recorded() const;
+  /// Whether the function changes a tensor, and an input lies in the memory of a captured one: what
+  /// it reads of the one behind the change of the other is not what the program reads.
+  bool may_change_captured(TensorList inputs) const;
 
  private:
   friend struct CompiledCall;
@@ -110,8 +113,8 @@ class Program : public std::enable_shared_from_this<Program> {
   std::optional<Backward> backward_;
   std::optional<Backward> placed_backward_;
   std::vector<Cast> casts_;
-  /// Which of inputs, parameters and casts forward takes, in its order; all if empty.
-  std::vector<size_t> taken_;
+  /// Which of inputs, parameters and casts forward takes, in its order; all if it is not set.
+  std::optional<std::vector<size_t>> taken_;
   std::vector<Tensor> captured_;
   std::vector<ValueType> captured_types_;
   std::vector<bool> captured_require_grad_;

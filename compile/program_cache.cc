@@ -50,6 +50,11 @@ bool ProgramCache::Entry::captured_are_as_recorded() const {
          (!split || split->captured_are_as_recorded());
 }
 
+bool ProgramCache::Entry::may_change_captured(TensorList inputs) const {
+  return (program && program->may_change_captured(inputs)) ||
+         (split && split->may_change_captured(inputs));
+}
+
 const ProgramCache::Entry* ProgramCache::find(const CompiledArguments& call) {
   for (const Entry& entry : entries_) {
     if (entry.guard.holds(call) && entry.captured_are_as_recorded()) return &entry;
@@ -90,6 +95,11 @@ ProgramCache::Choice ProgramCache::choose(const CompiledArguments& call) {
   }
   const MutexLock lock(mutex_);
   if (const Entry* const entry = find(call)) {
+    if (entry->may_change_captured(call.inputs)) {
+      ++counts_.eager;
+      note("eager: an input shares memory with a kept tensor, and one of the two may be changed");
+      return {};
+    }
     if (!entry->split) ++(entry->runs_eagerly() ? counts_.eager : counts_.replayed);
     return {.program = entry->program, .split = entry->split};
   }

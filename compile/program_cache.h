@@ -45,6 +45,7 @@ class ProgramCache {
 
     bool runs_eagerly() const { return program == nullptr && split == nullptr; }
     bool captured_are_as_recorded() const;
+    bool may_change_captured(TensorList inputs) const;
     int count() const { return split ? static_cast<int>(split->ways().size()) + refused : 1; }
   };
   struct Choice {

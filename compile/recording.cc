@@ -344,13 +344,14 @@ Program::Recorded Program::Recording::make(Graph forward, std::vector<Derivative
   if (leaves_out) {
     std::set<ValueId> read(forward.outputs.begin(), forward.outputs.end());
     for (const Node& node : forward.nodes) each_read(node, [&](ValueId id) { read.insert(id); });
+    std::vector<size_t>& taken = program_->taken_.emplace();
     for (size_t i = 0; i < forward.inputs.size(); ++i) {
-      if (read.contains(forward.inputs[i])) program_->taken_.push_back(i);
+      if (read.contains(forward.inputs[i])) taken.push_back(i);
     }
     const auto keep_taken = [&](std::vector<ValueId>& by_input) {
       if (by_input.empty()) return;
       std::vector<ValueId> kept;
-      for (const size_t i : program_->taken_) kept.push_back(by_input[i]);
+      for (const size_t i : taken) kept.push_back(by_input[i]);
       by_input = std::move(kept);
     };
     keep_taken(forward.inputs);

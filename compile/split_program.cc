@@ -305,6 +305,11 @@ bool SplitProgram::captured_are_as_recorded() const {
   return std::ranges::all_of(ways_, [](const auto& w) { return w->captured_are_as_recorded(); });
 }
 
+bool SplitProgram::may_change_captured(TensorList inputs) const {
+  return std::ranges::any_of(ways_,
+                             [&](const auto& way) { return way->may_change_captured(inputs); });
+}
+
 std::optional<std::vector<Tensor>> SplitProgram::run(TensorList inputs, std::string& miss) const {
   const RandomKey drawn = default_generator().state();
   std::vector<Tensor> results;

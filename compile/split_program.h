@@ -38,6 +38,8 @@ class SplitProgram {
   static size_t count_parts(const Program& way) { return way.path()->reads.size() + 1; }
   /// Whether the captured tensors have the types that they had when they were recorded.
   bool captured_are_as_recorded() const;
+  /// As Program::may_change_captured, of any way.
+  bool may_change_captured(TensorList inputs) const;
 
   /// Does what the function did, on other tensors of the same types. Returns nothing where a value
   /// is read that no way was recorded for, and says so in `miss`: then no tensor is changed, and

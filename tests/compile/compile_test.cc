@@ -321,6 +321,78 @@ TEST(Compile, AutocastIsPartOfTheRecord) {
   EXPECT_EQ(compiled.counts().replayed, 2);
 }
 
+TEST(Compile, SharedMemoryIsPartOfTheRecord) {
+  const auto body = [](TensorList inputs) {
+    inputs[0].mul_(2);
+    return std::vector<Tensor>{inputs[0].add(inputs[1])};
+  };
+  const CompiledFunction compiled = compile(body);
+  EXPECT_TRUE(equal(compiled({numbers(1), numbers(2)})[0], numbers(1).mul(2).add(numbers(2))));
+  const Tensor both = numbers(1);
+  EXPECT_TRUE(equal(compiled({both, both})[0], numbers(1).mul(4)));
+  EXPECT_TRUE(equal(both, numbers(1).mul(2)));
+  EXPECT_TRUE(equal(compiled({numbers(1), numbers(2)})[0], numbers(1).mul(2).add(numbers(2))));
+  EXPECT_THAT(compiled.reasons(), ElementsAre(HasSubstr("inputs share memory in another way"),
+                                              HasSubstr("shares memory with another one")));
+}
+
+TEST(Compile, WhichInputsShareMemoryIsPartOfTheRecord) {
+  const auto body = [](TensorList inputs) {
+    return std::vector<Tensor>{inputs[0].mul(100).add(inputs[1].mul(10)).add(inputs[2])};
+  };
+  const CompiledFunction compiled = compile(body);
+  const Tensor parts = arange(24, TensorOptions(DType::kF32)).view({4, 2, 3});
+  const Tensor a = parts.select(0, 0);
+  const Tensor b = parts.select(0, 1);
+  const Tensor c = parts.select(0, 2);
+  const Tensor apart = numbers(7);
+  // One tensor twice reads as one; parts of one memory do not, though they share it as well.
+  for (const std::vector<Tensor>& inputs : std::vector<std::vector<Tensor>>{{a, a, b},
+                                                                            {a, b, c},
+                                                                            {a, b, b},
+                                                                            {b, b, a},
+                                                                            {apart, a, a},
+                                                                            {a, a, apart},
+                                                                            {a, b, apart}}) {
+    EXPECT_TRUE(equal(compiled(inputs)[0], body(inputs)[0]));
+  }
+  EXPECT_EQ(compiled.counts().replayed, 1);  // {b, b, a}, as {a, a, b}
+}
+
+TEST(Compile, AChangeOfWhatIsKeptAsWellIsMadeEagerly) {
+  const Tensor weight = numbers(3);
+  const auto body = [&](const Tensor& x) {
+    x.mul_(2);
+    return x.add(weight);
+  };
+  const CompiledTensorFunction compiled = compile(body);
+  EXPECT_TRUE(equal(compiled(numbers(1)), numbers(1).mul(2).add(numbers(3))));
+  EXPECT_TRUE(equal(compiled(weight), numbers(3).mul(4)));
+  EXPECT_TRUE(equal(weight, numbers(3).mul(2)));
+  EXPECT_TRUE(equal(compiled(numbers(1)), numbers(1).mul(2).add(numbers(3).mul(2))));
+  EXPECT_EQ(compiled.counts().replayed, 1);
+  EXPECT_THAT(compiled.reasons(), ElementsAre(HasSubstr("shares memory with a kept tensor")));
+}
+
+TEST(Compile, InferenceTensorsArePartOfTheRecord) {
+  const CompiledTensorFunction compiled = compile([](const Tensor& x) { return x.exp(); });
+  (void)compiled(numbers(1));
+  Tensor inferred;
+  {
+    const InferenceModeGuard inference;
+    inferred = numbers(1);
+  }
+  (void)compiled(inferred);
+  EXPECT_THAT(compiled.reasons(), ElementsAre(HasSubstr("of inference mode")));
+}
+
+TEST(Compile, TheDefaultDeviceIsPartOfTheRecord) {
+  const CompiledTensorFunction compiled = compile([](const Tensor& x) { return zeros(x.sizes()); });
+  EXPECT_EQ(compiled(numbers(1)).device(), kCPU);
+  const DefaultDeviceGuard guard(Device{DeviceType::kMeta, 0});
+  EXPECT_EQ(compiled(ones({2, 3}, {DType::kF32, kCPU})).device().type, DeviceType::kMeta);
+}
+
 TEST(Compile, SeveralInputsAndOutputs) {
   const CompiledFunction compiled = compile([](TensorList inputs) {
     return std::vector<Tensor>{inputs[0].add(inputs[1]), inputs[1], Tensor(), inputs[0].gt(0)};

@@ -70,6 +70,19 @@ void expect_same_bits(const std::vector<Tensor>& got, const std::vector<Tensor>&
   for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(equal(got[i], want[i])) << i;
 }
 
+TEST(CompiledLayers, ALayerMayReadNeitherItsInputNorItsParameters) {
+  const CompiledLayers layers;
+  const Tensor x = randn({2, 8});
+  const std::vector<Tensor> parameters = Feed().parameters();
+  const compiler::Body body = [](TensorList inputs) {
+    return std::vector<Tensor>{full(inputs[0].sizes(), 3).add(1)};
+  };
+  for (int i = 0; i < 2; ++i) {
+    const Tensor y = layers(body, {.inputs = TensorList(&x, 1), .parameters = parameters})[0];
+    EXPECT_TRUE(equal(y, full({2, 8}, 4)));
+  }
+}
+
 TEST(CompiledLayers, OneProgramServesLayersThatAreAlike) {
   const CompiledLayers layers;
   const std::vector<Feed> feeds(3);

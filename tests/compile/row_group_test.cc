@@ -104,10 +104,12 @@ TEST(ReadUnexpanded, ReadsTheColumnOfAnExpandedGradient) {
   %2: float32[8, 64] strides [1, 0] = expand(%1, [8, 64], False)
   %3: float32[8, 64] = mul.Tensor(%0, %2)
   %4: float32[8, 64] strides [1, 0] = neg(%2)
-  return %3, %4
+  %5: float32[8, 64] = mul.Tensor(%2, %2)
+  return %3, %4, %5
 })"));
   EXPECT_EQ(graph.nodes[1].arguments[1].values[0], 1);
   EXPECT_EQ(graph.nodes[2].arguments[0].values[0], 2);  // its result has the view's sizes
+  EXPECT_EQ(graph.nodes[3].arguments[0].values[0], 2);  // nothing else has the result's sizes
 }
 
 Tensor layer_norm_by_hand(const Tensor& x, const Tensor& weight, const Tensor& bias) {
