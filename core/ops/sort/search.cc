@@ -60,7 +60,8 @@ using Side = std::optional<std::string_view>;
 /// integers and 2.5, or a wider one if it cannot hold the number.
 DType comparison_dtype(const Tensor& sequence, const Scalar& number) {
   const DType dtype = result_type(sequence, number);
-  if (can_hold(dtype, number)) return dtype;
+  const bool wraps = dtype == DType::kU8 && number.to_double() < 0;  // can_hold takes -1 for 255
+  if (can_hold(dtype, number) && !wraps) return dtype;
   return is_floating(dtype) ? DType::kF64 : DType::kI64;
 }
 /// The sequence in that dtype.
