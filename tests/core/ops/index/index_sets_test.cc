@@ -1,5 +1,7 @@
 #include "core/ops/index/index_sets.h"
 
+#include <limits>
+
 #include "core/ops/index/index.h"
 #include "tests/core/expect_error.h"
 #include "tests/kernels/tensor_values.h"
@@ -17,6 +19,15 @@ TEST(Combinations, AreInTheOrderOfPositions) {
   expect_error<ShapeError>([] { combinations(counting({2, 2})); }, "[combinations]");
   expect_error<Error>([&] { combinations(x, -1); }, "[combinations]");
   expect_error<ShapeError>([] { combinations(counting({80}), 40); }, "[combinations]");
+}
+
+TEST(TriangleIndices, MayBeginAtAnyDiagonal) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  EXPECT_EQ(values(tril_indices(2, 3, kMost)), values(tril_indices(2, 3, 3)));
+  EXPECT_EQ(values(triu_indices(2, 3, kLeast)), values(triu_indices(2, 3, -2)));
+  EXPECT_EQ(tril_indices(2, 3, kLeast).shape(), "[2, 0]");
+  EXPECT_EQ(triu_indices(2, 3, kMost).shape(), "[2, 0]");
 }
 
 TEST(TriangleIndices, AreThoseOfTheElementsOfTrilAndTriu) {

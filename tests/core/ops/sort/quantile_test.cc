@@ -19,6 +19,7 @@ TEST(Quantile, InterpolatesAsAsked) {
   expect_values(quantile(x, q, 0, false, "midpoint"), {1, 2.5, 3.5, 4});
   // 1.5 lies between two ranks and goes to the even one.
   expect_values(quantile(x, q, 0, false, "nearest"), {1, 3, 3, 4});
+  expect_values(quantile(tensor_of({10, 20}), tensor_of({0.5}), 0, false, "nearest"), {10});
 }
 
 TEST(Quantile, IsNanWhereThereIsANanAndNanquantileIgnoresIt) {
@@ -26,7 +27,10 @@ TEST(Quantile, IsNanWhereThereIsANanAndNanquantileIgnoresIt) {
   const Tensor q = tensor_of({0.5}).reshape({});
   expect_values(quantile(x, q, 1), {kNaN, 7});
   expect_values(nanquantile(x, q, 1), {2, 7});
-  expect_values(nanquantile(tensor_of({kNaN, kNaN}), q).reshape({1}), {kNaN});
+  for (const char* const mode : {"linear", "lower", "higher", "midpoint", "nearest"}) {
+    const Tensor of_nan = tensor_of({kNaN, kNaN, kNaN});
+    expect_values(nanquantile(of_nan, tensor_of({0, 0.7, 1}), 0, false, mode), {kNaN, kNaN, kNaN});
+  }
 }
 
 TEST(Quantile, PutsAVectorOfQuantilesFirst) {

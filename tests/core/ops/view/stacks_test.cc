@@ -2,7 +2,10 @@
 
 #include "core/dispatch/call_op.h"
 #include "core/ops/factory/copy.h"
+#include "core/ops/forms/view.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/ops/view/rearrange.h"
+#include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
 #include "core/ops/view/view_copies.h"
 #include "tests/core/expect_error.h"
@@ -24,6 +27,35 @@ TEST(ColumnStack, TakesVectorsAsColumns) {
   const Tensor joined = column_stack({tensor_of({1, 2}), counting({2, 2})});
   EXPECT_EQ(joined.shape(), "[2, 3]");
   EXPECT_EQ(values(joined), (Numbers{1, 0, 1, 2, 2, 3}));
+}
+
+TEST(Stacks, JoinAlongTheDimensionOfTheirName) {
+  const Tensor a = counting({2, 2});
+  const Tensor b = counting({2, 2}, DType::kF32).add(10);
+  EXPECT_TRUE(equal(hstack({a, b}), cat({a, b}, 1)));
+  EXPECT_TRUE(equal(vstack({a, b}), cat({a, b}, 0)));
+  EXPECT_TRUE(equal(dstack({a, b}), stack({a, b}, 2)));
+  const Tensor x = tensor_of({1, 2});
+  const Tensor y = tensor_of({3, 4});
+  EXPECT_EQ(values(hstack({x, y})), (Numbers{1, 2, 3, 4}));
+  EXPECT_TRUE(equal(vstack({x, y}), tensor_of({1, 2, 3, 4}).view({2, 2})));
+  EXPECT_TRUE(equal(dstack({x, y}), tensor_of({1, 3, 2, 4}).view({1, 2, 2})));
+  EXPECT_TRUE(equal(vstack({x, a}), tensor_of({1, 2, 0, 1, 2, 3}).view({3, 2})));
+  expect_error<ShapeError>([] { hstack({}); }, "[hstack]", "at least one tensor");
+}
+
+TEST(Splits, CutTheDimensionOfTheirName) {
+  const Tensor x = counting({2, 4, 6});
+  EXPECT_TRUE(equal(hsplit(x, 2)[1], x.slice(1, 2, 4)));
+  EXPECT_TRUE(equal(vsplit(x, 2)[1], x.slice(0, 1, 2)));
+  EXPECT_TRUE(equal(dsplit(x, 3)[1], x.slice(2, 2, 4)));
+  EXPECT_TRUE(equal(hsplit(x, {1, 3})[1], x.slice(1, 1, 3)));
+  EXPECT_TRUE(equal(vsplit(x, IntList{1})[0], x.slice(0, 0, 1)));
+  EXPECT_TRUE(equal(dsplit(x, {1, 2})[2], x.slice(2, 2, 6)));
+  EXPECT_EQ(values(hsplit(counting({4}), 2)[1]), (Numbers{2, 3}));
+  expect_error<ShapeError>([&] { hsplit(x, 3); }, "[hsplit]", "size 4 of dimension 1", "got 3");
+  expect_error<ShapeError>([] { vsplit(counting({4}), 2); }, "[vsplit]", "at least 2 dimensions");
+  expect_error<ShapeError>([] { dsplit(counting({4, 2}), 2); }, "[dsplit]", "at least 3");
 }
 
 TEST(TensorSplit, GivesTheFirstPartsOneMore) {
