@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/ops/factory/factory.h"
+#include "nn/block_runner.h"
 #include "tests/core/expect_error.h"
 #include "tests/nn/names.h"
 
@@ -49,6 +50,33 @@ TEST(Module, NamesAreDottedPathsInOrderOfRegistration) {
   EXPECT_EQ(parameters[0].name, "a.weight");
   EXPECT_EQ(parameters[1].name, "b.weight");
   EXPECT_EQ(pair.parameter_count(), 5);
+}
+
+TEST(Module, StateOfAPassIsThatOfAllModulesBelow) {
+  Pair pair(zeros({2}), zeros({3}));
+  const PassState training = pair.pass_state();
+  ASSERT_EQ(training.tensors.size(), 2u);
+  EXPECT_TRUE(training.tensors[0].is_same(pair.a.weight));
+  EXPECT_TRUE(training.tensors[1].is_same(pair.b.weight));
+  EXPECT_FALSE(training.has_buffers);
+  // Each module's mode counts.
+  pair.a.eval();
+  const uint64_t first_in_eval = pair.pass_state().modes;
+  pair.a.train();
+  EXPECT_EQ(pair.pass_state().modes, training.modes);
+  pair.b.eval();
+  const uint64_t second_in_eval = pair.pass_state().modes;
+  EXPECT_NE(first_in_eval, training.modes);
+  EXPECT_NE(second_in_eval, training.modes);
+  EXPECT_NE(first_in_eval, second_in_eval);
+  // Buffers of modules below do, and hooks of those, but not of the module itself.
+  const Counters counters(zeros({2}), zeros({2}));
+  EXPECT_TRUE(counters.pass_state().has_buffers);
+  EXPECT_EQ(counters.pass_state().tensors.size(), 5u);
+  const auto own = counters.register_forward_hook([](const Module&, auto&&...) {});
+  EXPECT_FALSE(counters.pass_state().has_hooks);
+  const auto below = counters.b.register_forward_hook([](const Module&, auto&&...) {});
+  EXPECT_TRUE(counters.pass_state().has_hooks);
 }
 
 TEST(Module, EachIsVisitedOnceBeforeThoseBelowIt) {
