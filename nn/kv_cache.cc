@@ -17,6 +17,11 @@ std::pair<Tensor, Tensor> KvCache::append(int64_t layer, const Tensor& key, cons
            capacity_, end);
   Layer& slot = layers_[static_cast<size_t>(layer)];
   if (!slot.keys.defined() || slot.keys.size(0) != key.size(0)) {
+    LS_CHECK(
+        length_ == 0, ShapeError,
+        "[kv_cache] expected a batch of the size of the {} positions before, got {}. Clear the "
+        "cache first.",
+        length_, key.size(0));
     const Dims sizes = {key.size(0), key.size(1), capacity_, key.size(3)};
     slot.keys = empty(sizes, key.options());
     slot.values = empty(sizes, value.options());

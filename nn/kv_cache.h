@@ -21,7 +21,7 @@ class KvCache {
 
   /// Appends the new positions of one layer, key and value [batch, heads, new, depth], and returns
   /// all so far, [batch, heads, length + new, depth]. Throws ShapeError when they exceed
-  /// capacity().
+  /// capacity(), and for another batch than that of the positions before.
   std::pair<Tensor, Tensor> append(int64_t layer, const Tensor& key, const Tensor& value);
   /// Increases length() by `positions`, after every layer has appended them.
   void advance(int64_t positions) { length_ += positions; }
