@@ -127,6 +127,17 @@ TEST(AllocatorOptions, TheDefaultsAreWritten) {
   EXPECT_EQ(allocator_option_text(options, "roundup_power2_divisions"), "4");
 }
 
+TEST(AllocatorOptions, CudaBeginsWithMoreMemoryToSpare) {
+  const AllocatorOptions on_cuda = default_allocator_options(DeviceType::kCUDA);
+  AllocatorOptions expected;
+  expected.reserve_ratio = 1.15;
+  EXPECT_EQ(on_cuda, expected);
+  EXPECT_NO_THROW(check_allocator_options(on_cuda, "test"));
+  for (const DeviceType type : {DeviceType::kCPU, DeviceType::kHost, DeviceType::kMeta}) {
+    EXPECT_EQ(default_allocator_options(type), AllocatorOptions());
+  }
+}
+
 TEST(AllocatorOptions, TheEndsOfEachRangeAreAllowedAndNothingBeyond) {
   const std::string most_divisions = [] {
     std::string list;
