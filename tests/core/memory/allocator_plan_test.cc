@@ -161,7 +161,9 @@ TEST_F(AllocatorPlan, ASnapshotShowsThePlannedBlocks) {
     for (const BlockInfo& info : segment.blocks) {
       EXPECT_EQ(info.address, at);
       at += info.size;
-      if (info.state != BlockInfo::State::kActiveAllocated) continue;
+      const bool is_live = info.state == BlockInfo::State::kActiveAllocated;
+      EXPECT_EQ(info.requested_size, is_live ? 3 * kMiB : 0) << "nobody asked for a gap";
+      if (!is_live) continue;
       ++live;
       EXPECT_EQ(info.address, reinterpret_cast<uintptr_t>(block.data));
     }
