@@ -31,6 +31,7 @@ class FakeRuntime final : public DeviceRuntime {
 
   std::string unavailable;    ///< the reason why there is no device; "" if there is one
   bool needs_pinned = false;  ///< what needs_pinned_memory() returns
+  int failing_queries = 0;    ///< number of next queries of events that throw
 
   static Stream stream(int32_t id) { return {kDevice, id}; }
   FakeMemory& memory() { return memory_; }
@@ -101,6 +102,10 @@ class FakeRuntime final : public DeviceRuntime {
     queue(stream).push_back({Task::kWait, {}, *static_cast<Mark*>(event)});
   }
   bool query(void* event) override {
+    if (failing_queries > 0) {
+      --failing_queries;
+      throw DeviceError("[fake] an earlier kernel has failed");
+    }
     const Mark& mark = *static_cast<Mark*>(event);
     if (!*mark && is_waiting()) run_until(mark);
     return *mark;

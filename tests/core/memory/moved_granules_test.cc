@@ -118,6 +118,23 @@ TEST_F(MovedGranules, CachedMemoryGoesBackFromBothAddresses) {
   EXPECT_EQ(reserved(), 0);
 }
 
+TEST_F(MovedGranules, TheirOldAddressesGoAfterTheirWorkThoughItsMarkCannotBeAskedFor) {
+  const std::vector<Block> blocks = blocks_in_a_row(8);
+  bool ran = false;
+  runtime.launch(kOnly, [&] { ran = true; });
+  for (size_t i = 0; i < 8; i += 2) allocator.free(blocks[i]);
+  allocator.free(allocator.allocate(16 * kMiB, kOnly));
+  for (size_t i = 1; i < 8; i += 2) allocator.free(blocks[i]);
+  ASSERT_EQ(stitched(), 1);
+  ASSERT_FALSE(ran);
+  runtime.failing_queries = 1;
+  runtime.memory().meanwhile = [&] { EXPECT_TRUE(ran); };
+  allocator.empty_cache();
+  EXPECT_EQ(runtime.failing_queries, 0);
+  EXPECT_EQ(runtime.memory().taken(), 0u);
+  EXPECT_EQ(reserved(), 0);
+}
+
 TEST_F(MovedGranules, StayWhereTheyWereIfTheDriverFails) {
   const std::vector<Block> blocks = blocks_in_a_row(8);
   for (size_t i = 0; i < 8; i += 2) allocator.free(blocks[i]);
