@@ -126,6 +126,19 @@ TEST(AllocatorDriver, EachCallForPlainSegmentsIsCounted) {
   allocator.allocate(128 * kMiB, kStream);  // the budget has it back
 }
 
+TEST(AllocatorDriver, ARangeGrowsOnAfterAPlainSegmentWentBack) {
+  FakeMemory memory(64 * kMiB);
+  CachingAllocator allocator(kCPU, memory);
+  const Block first = allocator.allocate(4 * kMiB, kStream);
+  allocator.set_options(plain_segments());
+  allocator.free(allocator.allocate(12 * kMiB, kStream));
+  allocator.empty_cache();
+  allocator.set_options({});
+  const Block next = allocator.allocate(4 * kMiB, kStream);
+  EXPECT_EQ(next.data, static_cast<std::byte*>(first.data) + 4 * kMiB);
+  EXPECT_EQ(memory.allocations, 1) << "the plain segment's";
+}
+
 TEST(AllocatorDriver, MemoryOnItsWayBackIsNeitherAllocatedNorGivenBackAgain) {
   for (const bool has_granules : {false, true}) {
     FakeMemory memory(64 * kMiB, has_granules);
