@@ -106,6 +106,16 @@ TEST_F(AllocatorLadder, FreeMemoryCallbacksComeBeforeTheDriver) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST_F(AllocatorLadder, WhatACallbackFreesServesTheRequestThoughTheDriverHasMore) {
+  const Block kept = allocator.allocate(8 * kMiB, kStream);
+  allocator.add_free_memory_callback([&] {
+    allocator.free(kept);
+    return true;
+  });
+  EXPECT_EQ(allocator.allocate(8 * kMiB, kStream).data, kept.data);
+  EXPECT_EQ(memory.taken(), 8 * kMiB);
+}
+
 TEST_F(AllocatorLadder, AFractionOfTheMemoryIsTheBudget) {
   AllocatorOptions options;
   options.per_process_memory_fraction = 0.5;
