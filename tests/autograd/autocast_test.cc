@@ -14,6 +14,7 @@
 #include "core/dispatch/op.h"
 #include "core/dispatch/op_counter.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/index/advanced_index.h"
 #include "core/ops/loss/loss.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
@@ -110,6 +111,16 @@ TEST(Autocast, PromotingOperatorsGetTheWidest) {
   EXPECT_EQ(joined(bf16, bf16), DType::kBF16);
   EXPECT_EQ(joined(bf16, f32.to(DType::kF16)), DType::kF32);
   EXPECT_EQ(joined(bf16, f32.to(DType::kF64)), DType::kF64);
+}
+
+TEST(Autocast, WhatIsNeverCastDoesNotWiden) {
+  const Tensor bf16 = matrix({1, 2, 3, 4}, DType::kBF16), f64 = matrix({1, 2, 3, 4}, DType::kF64);
+  const AutocastGuard region(kOnCPU);
+  EXPECT_EQ(casts_in([&] { cat({bf16, f64}, 0); }), 0);
+  const std::vector<Tensor> second_column = {Tensor(), tensor_from<int64_t>({1}, {1})};
+  const Tensor changed = index_put(bf16, second_column, full({2, 1}, 7.0), false);
+  EXPECT_EQ(changed.dtype(), DType::kF32);
+  EXPECT_THAT(elements(changed), ElementsAre(1, 7, 3, 7));
 }
 
 TEST(Autocast, APreparedCastIsTakenWhileItHasMemoryAndGradientsReachTheWeight) {
