@@ -106,6 +106,16 @@ TEST(ErrorTexts, OfHooksAndAnomalies) {
   EXPECT_EQ(text_of([&] { vector({1}).register_hook([](const Tensor& grad) { return grad; }); }),
             "[register_hook] no gradient will ever come: expected a tensor that requires grad, got "
             "float64[1] on cpu. Call set_requires_grad() first.");
+  const std::string no_gradient =
+      " no gradient will ever come: expected a tensor that requires grad, got float64[1] on cpu. "
+      "Call set_requires_grad() first.";
+  EXPECT_EQ(text_of([&] { vector({1}).retain_grad(); }), "[retain_grad]" + no_gradient);
+  EXPECT_EQ(text_of([&] { register_post_accumulate_grad_hook(vector({1}), [](const Tensor&) {}); }),
+            "[register_post_accumulate_grad_hook]" + no_gradient);
+  EXPECT_EQ(text_of([&] {
+              register_multi_grad_hook({x, vector({1})}, [](std::span<const Tensor>) {});
+            }),
+            "[register_multi_grad_hook]" + no_gradient);
   EXPECT_EQ(
       text_of([&] { register_post_accumulate_grad_hook(x * 2, [](const Tensor&) {}); }),
       "[register_post_accumulate_grad_hook] expected a leaf, got float64[2] on cpu, which was "
