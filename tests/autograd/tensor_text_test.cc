@@ -164,6 +164,15 @@ TEST(TensorText, RemarksFillALineUpToItsWidth) {
   EXPECT_EQ(format_tensor(x, {.line_width = 24}),
             "tensor([1],\n"
             "       dtype=int32)");
+  const Tensor rows = tensor({{1, 2}, {3, 4}}, DType::kI32);
+  EXPECT_EQ(format_tensor(rows, {.line_width = 30}),
+            "tensor([[1, 2],\n"
+            "        [3, 4]], dtype=int32)")
+      << "the last line alone counts";
+  EXPECT_EQ(format_tensor(rows, {.line_width = 29}),
+            "tensor([[1, 2],\n"
+            "        [3, 4]],\n"
+            "       dtype=int32)");
   const Tensor y = tensor({1.0}, DType::kF64).set_requires_grad();
   EXPECT_EQ(format_tensor(y, {.line_width = 30}),
             "tensor([1.], dtype=float64,\n"
