@@ -190,5 +190,17 @@ TEST(KeptResults, AnotherOperatorThanForwardsIsRefused) {
   EXPECT_THROWS(y.backward(), AutogradError, "expected mm as the 1. product, got _linear_add");
 }
 
+TEST(KeptResults, MoreProductsThanForwardsAreRefused) {
+  const Layers layers;
+  int calls = 0;
+  const auto differs = [&](const Tensor& x) {
+    const Tensor product = mm(x, layers.weights[0]);
+    return calls++ == 0 ? product.tanh() : mm(product, layers.weights[0]).tanh();
+  };
+  const CheckpointOptions to_the_end{.early_stop = false, .keep_products = true};
+  const Tensor y = checkpoint(to_the_end, differs, layers.x).sum();
+  EXPECT_THROWS(y.backward(), AutogradError, "expected no operator as the 2. product, got mm");
+}
+
 }  // namespace
 }  // namespace lockstep
