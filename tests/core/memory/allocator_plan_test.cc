@@ -171,6 +171,19 @@ TEST_F(AllocatorPlan, ASnapshotShowsThePlannedBlocks) {
   EXPECT_EQ(live, 1u);
 }
 
+TEST_F(AllocatorPlan, TheArenaIsNoFreePartOfItsSegment) {
+  allocator.set_options(plain_segments());
+  allocator.free(allocator.allocate(64 * kMiB, kStream));
+  step();
+  step();
+  allocator.mark_step(kStream);
+  const DeviceMemoryStats stats = allocator.memory_stats();
+  ASSERT_GT(stats.planned_peak_bytes, 0);
+  EXPECT_EQ(stats.inactive_split.all.current, 1) << "what is beside the arena";
+  EXPECT_EQ(stats.inactive_split_bytes.all.current,
+            static_cast<int64_t>(64 * kMiB) - stats.planned_peak_bytes);
+}
+
 RC_GTEST_PROP(PlannedPrograms, BlocksNeverOverlapWhateverTheStepsDo, ()) {
   FakeMemory memory(512 * kMiB);
   CachingAllocator allocator(kCPU, memory);
