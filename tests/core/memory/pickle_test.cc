@@ -104,6 +104,27 @@ TEST(Pickle, NumbersAtTheBordersOfEveryForm) {
             std::numeric_limits<int64_t>::min());
 }
 
+TEST(Pickle, NumbersTakeTheShortestForm) {
+  const auto bytes_of = [](int64_t value) {
+    return pickled(value).size() - pickled(nullptr).size();
+  };
+  for (const auto& [value, bytes] : std::vector<std::pair<int64_t, size_t>>{
+           {0, 1},
+           {255, 1},
+           {256, 2},
+           {65535, 2},
+           {65536, 4},
+           {std::numeric_limits<int32_t>::max(), 4},
+           {int64_t{1} << 31, 1 + 5},
+           {(int64_t{1} << 39) - 1, 1 + 5},
+           {int64_t{1} << 39, 1 + 6},
+           {-1, 4},
+           {std::numeric_limits<int32_t>::min(), 4},
+           {std::numeric_limits<int32_t>::min() - int64_t{1}, 1 + 8}}) {
+    EXPECT_EQ(bytes_of(value), bytes) << value;
+  }
+}
+
 TEST(Pickle, LongListsAndDictionariesGoInByPortions) {
   json list = json::array();
   json dictionary = json::object();
