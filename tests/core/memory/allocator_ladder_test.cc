@@ -40,6 +40,28 @@ TEST_F(AllocatorLadder, OneLargeBlockIsStitchedFromScatteredGranules) {
   EXPECT_EQ(allocator.stats().reserved, static_cast<int64_t>(32 * kMiB));
 }
 
+TEST_F(AllocatorLadder, WhenHalfOfTheMemoryHasMovedMoreOfItIsTaken) {
+  FakeMemory large(256 * kMiB);
+  AllocatorOptions options;
+  options.reserve_ratio = 1;
+  CachingAllocator moving(kCPU, large, options);
+  std::vector<Block> blocks;
+  for (int i = 0; i < 32; ++i) blocks.push_back(moving.allocate(2 * kMiB, kStream));
+  for (size_t i = 1; i < 32; i += 2) moving.free(blocks[i]);
+  // Blocks at the end of the range, each a granule larger than all that is free there.
+  size_t granules = 2;
+  const auto stretch = [&] { moving.free(moving.allocate(granules++ * 2 * kMiB, kStream)); };
+  stretch();
+  EXPECT_EQ(large.taken(), 66 * kMiB) << "a granule more than were live at once";
+  for (size_t moved = 0; large.taken() == 66 * kMiB && moved < 24; ++moved) {
+    // Then there are enough holes, and never more live bytes than at first.
+    if (moved >= 9) moving.free(blocks[2 * (moved - 9)]);
+    stretch();
+  }
+  EXPECT_EQ(moving.memory_stats().num_stitched, 17) << "34 MiB are more than half of 66";
+  EXPECT_EQ(large.taken(), 68 * kMiB);
+}
+
 TEST_F(AllocatorLadder, PlainSegmentsCannotStitch) {
   FakeMemory plain(32 * kMiB, /*has_granules=*/false);
   CachingAllocator other(kCPU, plain);
