@@ -88,6 +88,16 @@ TEST(InPlace, AChangeWithoutDerivativeIsRefusedOnWhatRequiresGrad) {
   EXPECT_THROWS(op.call_boxed(stack), AutogradError, "test_constant_", "as a constant");
 }
 
+TEST(InPlace, AChangeWithoutDerivativeLeavesAViewAView) {
+  const Tensor x = leaf({1}), base = sample::vector({1, 2});
+  const Tensor view = base.slice(0, 0, 1);
+  call_op("eq_.Tensor", {Value(view), Value(x)});
+  EXPECT_TRUE(view.is_view());
+  view.mul_(x);
+  EXPECT_TRUE(base.requires_grad()) << "later changes of the view are recorded for its base";
+  EXPECT_THAT(elements(base), ElementsAre(1, 2));
+}
+
 TEST(InPlace, ASavedTensorChangedSinceNamesOperatorShapeAndVersions) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 2;
