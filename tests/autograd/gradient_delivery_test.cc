@@ -88,6 +88,26 @@ TEST_F(EarlyGradient, ARecordedBackwardReturnsAll) {
   EXPECT_TRUE(equal(grad({first.sum()}, {a})[0], ones({2}).mul(12)));
 }
 
+/// The sum of two tensors, whose backward tries to send a third gradient.
+struct OneTooMany : Function<OneTooMany> {
+  static Tensor forward(FunctionContext&, const Tensor& a, const Tensor& b) { return a + b; }
+  static Gradients backward(FunctionContext&, const Tensor& grad) {
+    Tensor third = grad * 3;
+    is_refused = !send_gradient_early(2, third) && third.defined();
+    return {grad, grad};
+  }
+  static inline bool is_refused = false;
+};
+
+TEST_F(EarlyGradient, OneOfAnEdgeThatTheNodeDoesNotHaveIsRefused) {
+  const Tensor a = ones({2}).set_requires_grad(), b = ones({2}).set_requires_grad();
+  // The edge behind those of the sum is the product's, to a leaf that waits for it alone.
+  OneTooMany::apply(a, b * 5).sum().backward();
+  EXPECT_TRUE(OneTooMany::is_refused);
+  EXPECT_TRUE(equal(a.grad(), ones({2})));
+  EXPECT_TRUE(equal(b.grad(), ones({2}).mul(5)));
+}
+
 TEST(GradInto, WritesTheFirstContributionOfALeafToItsPlace) {
   const Tensor x = randn({4, 3});
   const Tensor w = randn({5, 3}).set_requires_grad(), other = randn({5}).set_requires_grad();
