@@ -203,6 +203,15 @@ TEST(GradDestination, SeveralContributionsAreSummedBeforeTheyArrive) {
   EXPECT_EQ(elements(place), elements(reference.grad()));
 }
 
+TEST(GradDestination, ASumIsNotWrittenToAGradientThatTheCallerHolds) {
+  const Tensor x = leaf({1, 2});
+  set_grad_destination(x, zeros({2}, DType::kF64));
+  const Tensor given = sample::vector({1, 10});
+  (x * 2 + x).backward(given);  // the sum passes `given` on to the leaf
+  EXPECT_THAT(elements(given), ElementsAre(1, 10));
+  EXPECT_THAT(elements(x.grad()), ElementsAre(3, 30));
+}
+
 TEST(GradDestination, LaterBackwardsAddThere) {
   const Tensor w = sample::matrix(2, 2);
   const Tensor x = sample::matrix(2, 2, false);
