@@ -50,9 +50,8 @@ class WeightSum {
  private:
   void add_rows(int64_t first_row, int64_t last_row) const {
     parallel_for(first_row, last_row, 1, [&](int64_t first, int64_t last) {
-      with_f32_arithmetic([&]<class P>() {
-        read_rows<P>(first, last, (first - first_row) * grid_.columns);
-      });
+      with_f32_arithmetic(
+          [&]<class P>() { read_rows<P>(first, last, (first - first_row) * grid_.columns); });
     });
     const int64_t tiles = (last_row - first_row) * grid_.columns;
     const int64_t tasks = (map_.channels + kFeatures - 1) / kFeatures;
