@@ -1,5 +1,6 @@
 #include "train/bisect/bisect.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -206,6 +207,21 @@ TEST_F(Bisect, WithAToleranceTheFirstOperatorBeyondItIsNamed) {
   EXPECT_EQ(result.found->call, 2);
   EXPECT_EQ(result.found->element->element, 9);
   EXPECT_GT(result.found->distance, 1e-3);
+}
+
+TEST_F(Bisect, WithAToleranceTheReplayBeginsAtTheNewestCheckpointBeforeTheStep) {
+  const RecordedRun a = record("a");
+  for (const int step : {4, 5}) {
+    const RecordedRun b =
+        record(fmt::format("b{}", step),
+               "device: \"host:0\" " +
+                   flipped(fmt::format(
+                       "step={},micro_batch=1,operator=addmm,call=2,element=9,bit=30", step)));
+    const Bisection result = bisect(a, b, {.tolerance = 1e-3});
+    ASSERT_TRUE(result.found) << describe(result, a, b);
+    EXPECT_EQ(result.from_step, step == 4 ? 2 : 4);
+    EXPECT_EQ(result.found->part, (StepPart{step - 1, 1}));
+  }
 }
 
 }  // namespace
