@@ -3,9 +3,7 @@
 // median of `--rounds` rounds, so that a single interruption does not affect it.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "autograd/meta.h"
 #include "benchmarks/figures.h"
 #include "benchmarks/heap/heap_calls.h"
+#include "benchmarks/process_memory.h"
 #include "benchmarks/timer.h"
 #include "core/base/parallel.h"
 #include "core/base/spans/span_recorder.h"
@@ -251,12 +250,6 @@ void measure_engine(Report& report) {
              static_cast<double>(heap_calls() - before) / (100.0 * kNodes));
 }
 
-double resident_bytes() {
-  double pages = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident;
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
 /// What a recorded call keeps until backward: its node, and its result of four elements.
 void measure_node_memory(Report& report) {
   if (!report.wants("recorded_node_bytes")) return;
@@ -264,9 +257,9 @@ void measure_node_memory(Report& report) {
   const Tensor weight = ones({4}).set_requires_grad();
   const Tensor factor = ones({4}).set_requires_grad();
   Tensor end = mul(weight, factor);
-  const double before = resident_bytes();
+  const double before = status_bytes("VmRSS:");
   for (int i = 0; i < kNodes; ++i) end = mul(end, factor);
-  report.set("recorded_node_bytes", (resident_bytes() - before) / kNodes);
+  report.set("recorded_node_bytes", (status_bytes("VmRSS:") - before) / kNodes);
 }
 
 int run(int argc, char** argv) {

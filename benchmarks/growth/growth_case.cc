@@ -4,6 +4,8 @@
 
 #include <fstream>
 
+#include "benchmarks/process_memory.h"
+
 namespace lockstep::growth {
 
 namespace {
@@ -12,17 +14,6 @@ double processor_seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-/// Bytes of a line of /proc/self/status: "VmRSS:", or "VmHWM:" for the most so far.
-double status_bytes(const std::string& key) {
-  std::ifstream file("/proc/self/status");
-  std::string word;
-  while (file >> word) {
-    double kilobytes = 0;
-    if (word == key && file >> kilobytes) return kilobytes * 1024;
-  }
-  return 0;
 }
 
 }  // namespace

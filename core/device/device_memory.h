@@ -23,9 +23,9 @@ class DeviceMemory {
   /// Bytes of `total` that are not in use.
   virtual size_t available() const = 0;
 
-  /// What blocks are aligned to, and their sizes are multiples of, in bytes, a power of two and a
-  /// multiple of 64: by default 512, as
-  /// PyTorch's kMinBlockSize, which serves every vector access and copy of a GPU.
+  /// What blocks are aligned to, and their sizes are multiples of, in bytes: a power of two of at
+  /// least 64. The default is PyTorch's kMinBlockSize, which serves every vector access and copy of
+  /// a GPU.
   virtual size_t block_unit() const { return 512; }
   /// Allocates a range, aligned to 512 bytes; null if there is not enough memory.
   virtual void* allocate(size_t bytes) noexcept = 0;

@@ -74,13 +74,7 @@ struct WideF32Arithmetic {
   LS_WIDE_VECTORS_PART static void load(Lanes& to, const float* from) {
     to = *reinterpret_cast<const VectorPairOf<float>::unaligned*>(from);
   }
-  LS_WIDE_VECTORS_PART static void load(Lanes& to, const BFloat16* from) {
-    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    // The masked form with all lanes set: GCC 12 warns about the unmasked one.
-    const __m512i wide =
-        _mm512_maskz_slli_epi32(0xffff, _mm512_maskz_cvtepu16_epi32(0xffff, words), 16);
-    to = reinterpret_cast<Lanes>(wide);
-  }
+  LS_WIDE_VECTORS_PART static void load(Lanes& to, const BFloat16* from) { load_widened(to, from); }
   LS_WIDE_VECTORS_PART static void load(Lanes& to, const Half* from) {
     const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
     to = reinterpret_cast<Lanes>(_mm512_maskz_cvtph_ps(0xffff, words));
@@ -162,7 +156,7 @@ void with_f32_arithmetic(const Body& body) {
   body.template operator()<F32Arithmetic>();
 }
 
-/// The same, but with BF16Arithmetic if `in_bf16`: only where the processor has bf16 products.
+/// Does the same, but with BF16Arithmetic if `in_bf16`, which the processor must have products of.
 template <class Body>
 void with_arithmetic([[maybe_unused]] bool in_bf16, const Body& body) {
 #if LS_HAVE_WIDE_VECTORS

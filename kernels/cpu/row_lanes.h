@@ -57,6 +57,19 @@ inline Vector<float> load_widened(const BFloat16* x) {
   return reinterpret_cast<Vector<float>>(wide);
 }
 
+/// Loads 16 elements of bf16 as f32.
+LS_WIDE_VECTORS_PART inline void load_widened(VectorPair<float>& to, const BFloat16* x) {
+#if LS_HAVE_WIDE_VECTORS
+  typedef uint32_t Wide __attribute__((vector_size(64)));
+  const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
+  // The masked form with all lanes set: GCC 12 warns about the unmasked one.
+  const Wide wide = reinterpret_cast<Wide>(_mm512_maskz_cvtepu16_epi32(0xffff, words)) << 16;
+  to = reinterpret_cast<VectorPair<float>>(wide);
+#else
+  for (int k = 0; k < 16; ++k) to[k] = static_cast<float>(x[k]);
+#endif
+}
+
 /// Combines a run of elements in an order that depends only on their number: element i goes to lane
 /// i mod 4 w, where w is the vector width (the last few go elsewhere), and the lanes are combined
 /// as a tree. The independent lanes hide the latency of additions, the rounding error is like that
@@ -131,17 +144,8 @@ class LaneAccumulator {
   LS_WIDE_VECTORS_PART static void load_pair(VectorPair<T>& to, const T* x) {
     to = *reinterpret_cast<const typename VectorPairOf<T>::unaligned*>(x);
   }
-  /// Loads 16 elements of bf16, where T is float.
   LS_WIDE_VECTORS_PART static void load_pair(VectorPair<T>& to, const BFloat16* x) {
-#if LS_HAVE_WIDE_VECTORS
-    typedef uint32_t Wide __attribute__((vector_size(64)));
-    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
-    // The masked form with all lanes set: GCC 12 warns about the unmasked one.
-    const Wide wide = reinterpret_cast<Wide>(_mm512_maskz_cvtepu16_epi32(0xffff, words)) << 16;
-    to = reinterpret_cast<VectorPair<T>>(wide);
-#else
-    for (int k = 0; k < 16; ++k) to[k] = static_cast<float>(x[k]);
-#endif
+    load_widened(to, x);
   }
   /// Op::combine compiled for wide vectors; Op::combine itself is compiled for the baseline.
   LS_WIDE_VECTORS_PART static void join_pair(VectorPair<T>& a, const VectorPair<T>& b) {

@@ -28,7 +28,8 @@ struct Operands {
       : a(drawn(m * k, 1)),
         b(drawn(k * n, 2)),
         c(drawn(m * n, 3)),
-        product{turned, m, n, k, a.data(), k, b.data(), turned ? k : n, c.data(), n, c.data(), n} {}
+        product{false,    turned,         m,        n, k,        a.data(), k,
+                b.data(), turned ? k : n, c.data(), n, c.data(), n} {}
 
   float term(const std::vector<float>& c_before, int64_t i, int64_t j, int64_t pieces) const {
     const int64_t k = product.k;

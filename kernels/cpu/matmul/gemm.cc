@@ -123,20 +123,20 @@ void outer_product(int64_t m, int64_t n, float alpha, const float* a, int64_t a_
 void compute_f32(const Product& p, const Tile& tile) {
   const float alpha = p.alpha.to<float>();
   float* const c = result_of<float>(p, tile);
-  OrderedProduct product{p.b.transposed,
-                         tile.rows,
-                         tile.columns,
-                         p.k,
-                         start_of<float>(p.a, tile.batch, tile.row, 0),
-                         p.a.ld,
-                         start_of<float>(p.b, tile.batch, 0, tile.column),
-                         p.b.ld,
-                         nullptr,
-                         0,
-                         c,
-                         p.ld};
-  // Where a is not transposed its rows are samples, and each has the same bits beside any others.
-  const bool in_order = !p.a.transposed && alpha == 1 && p.k > 0 && rows_are_exact(product);
+  PackedProduct<float> product{p.a.transposed,
+                               p.b.transposed,
+                               tile.rows,
+                               tile.columns,
+                               p.k,
+                               start_of<float>(p.a, tile.batch, tile.row, 0),
+                               p.a.ld,
+                               start_of<float>(p.b, tile.batch, 0, tile.column),
+                               p.b.ld,
+                               nullptr,
+                               0,
+                               c,
+                               p.ld};
+  const bool in_order = alpha == 1 && rows_are_exact(product);
   const bool add = has_addend<float>(p);
   if (add && in_order && p.beta.to<float>() == 1 && p.addend.column == 1) {
     product.addend = addend_of<float>(p, tile);

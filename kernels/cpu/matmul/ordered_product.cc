@@ -7,7 +7,6 @@
 #include "core/base/philox.h"
 #include "core/device/exact_rows.h"
 #include "kernels/cpu/matmul/onednn.h"
-#include "kernels/cpu/matmul/packed_product.h"
 #include "kernels/cpu/wide_vectors.h"
 
 namespace lockstep::cpu {
@@ -48,8 +47,8 @@ bool both_agree(int64_t m, int64_t n, int64_t k, bool add) {
   const std::vector<float> a = numbers(m * k, 0), b = numbers(k * n, 1);
   std::vector<float> by_library = numbers(m * n, 2), by_loops = by_library;
   const auto product = [&](std::vector<float>& c) {
-    return OrderedProduct{false, m,        n, k, a.data(), k, b.data(), n, add ? c.data() : nullptr,
-                          n,     c.data(), n};
+    return OrderedProduct{
+        false, false, m, n, k, a.data(), k, b.data(), n, add ? c.data() : nullptr, n, c.data(), n};
   };
   multiply_by_library(product(by_library));
   multiply_in_order_by_loops(product(by_loops));
@@ -78,7 +77,8 @@ bool is_of_library(const OrderedProduct& p) {
 }  // namespace
 
 bool rows_are_exact(const OrderedProduct& p) {
-  return !has_few_rows(p) || has_wide_vectors() || wants_exact_rows();
+  return !p.transpose_a && p.k > 0 &&
+         (!has_few_rows(p) || has_wide_vectors() || wants_exact_rows());
 }
 
 int64_t terms_of_piece(int64_t k) {
@@ -89,8 +89,7 @@ int64_t terms_of_piece(int64_t k) {
 void multiply_in_order(const OrderedProduct& p) {
   if (has_few_rows(p)) return multiply_in_order_by_loops(p);
   if (is_of_library(p)) return multiply_by_library(p);
-  multiply_packed<float>({false, p.transpose_b, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.addend,
-                          p.addend_ld, p.c, p.ldc});
+  multiply_packed(p);
 }
 
 }  // namespace lockstep::cpu

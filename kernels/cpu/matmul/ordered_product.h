@@ -2,28 +2,16 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/matmul/packed_product.h"
+
 namespace lockstep::cpu {
 
 // Products of f32 matrices that fix the order of each element's sum, so that a row has the same
 // bits beside any number of other rows: a token's logits are the same in a micro-batch, in an
 // evaluation and in generation, where it stands alone.
 
-/// c = addend + a op(b), or a op(b), for row-major a [m, k] and c [m, n]; op(b) [k, n] is b, or its
-/// transpose.
-struct OrderedProduct {
-  bool transpose_b;
-  int64_t m;
-  int64_t n;
-  int64_t k;
-  const float* a;
-  int64_t lda;
-  const float* b;
-  int64_t ldb;
-  const float* addend;  ///< [m, n], may be c; null: none
-  int64_t addend_ld;    ///< between its rows; 0: one row for all
-  float* c;
-  int64_t ldc;
-};
+/// A product whose first factor is not transposed: its rows are samples.
+using OrderedProduct = PackedProduct<float>;
 
 /// Most terms of a piece of a sum: those that oneDNN's kernels for AVX-512 add in one go.
 inline constexpr int64_t kMostTerms = 384;
@@ -39,8 +27,9 @@ int64_t terms_of_piece(int64_t k);
 /// multiply_packed.
 void multiply_in_order(const OrderedProduct& product);
 
-/// Whether the product is to be computed so. Of few rows it is only with AVX-512, or where it is
-/// asked for (core/device/exact_rows.h): the loops for AVX2 are slower than the library.
+/// Whether the product, of any factors, is to be computed so. Of few rows it is only with AVX-512,
+/// or where it is asked for (core/device/exact_rows.h): the loops for AVX2 are slower than the
+/// library.
 bool rows_are_exact(const OrderedProduct& product);
 
 /// Computes it by our loops.
