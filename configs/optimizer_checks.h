@@ -8,4 +8,7 @@ namespace lockstep::config {
 /// must be set and in range. Throws SourceError.
 void check_optimizer(const RunConfig& config, const Origins& origins);
 
+/// Checks constraints within the schedule, and between it and the rest. Throws SourceError.
+void check_schedule(const RunConfig& config, const Origins& origins);
+
 }  // namespace lockstep::config

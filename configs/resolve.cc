@@ -474,6 +474,7 @@ void resolve(RunConfig& config, Origins& origins) {
   check_values(config, "", origins, kept);
   check_model(config, origins);
   check_train(config.train(), origins);
+  check_schedule(config, origins);
   check_evaluations(config, origins);
   check_optimizer(config, origins);
   check_parallel(config, origins);

@@ -40,15 +40,17 @@ std::string summary_text(const train::RunSummary& summary, const train::RunDirec
   if (trained == 0) {
     return text + fmt::format(
                       "trained    nothing: all {} steps were done before. Raise train.steps to go "
-                      "on\n",
-                      grouped(summary.steps));
+                      "on{}\n",
+                      grouped(summary.steps),
+                      summary.ended_early ? ", without schedule.fit_time_limit" : "");
   }
   const auto percentile = [&](double percent) {
     return summary.step_durations.percentile(percent);
   };
   const char* end = summary.end == train::RunEnd::kTimeBudget   ? " (stopped by the time limit)"
                     : summary.end == train::RunEnd::kNoProgress ? " (stopped early)"
-                                                                : "";
+                    : summary.ended_early ? " (as many as the time limit allows)"
+                                          : "";
   text += fmt::format(
       "trained    {} steps{}, {} {} in {}, {} {}/s, final loss {:.4f}{}\n", grouped(trained),
       summary.first_step > 0 ? fmt::format(" after {}", grouped(summary.first_step)) : "",

@@ -144,6 +144,7 @@ Trainer Trainer::create(const config::RunConfig& config, Legacy& legacy,
   trainer.scaler_.load_state(legacy.scale);
   trainer.spikes_.remember(legacy.spikes);
   trainer.set_position(legacy.position);
+  if (legacy.early_end) trainer.end_early(*legacy.early_end);
   const StepShare& share = trainer.settings_.share;
   trainer.task_->train_on(share.first_sample, share.end_sample());
   return trainer;
@@ -154,8 +155,10 @@ Trainer::Legacy Trainer::leave() {
   // It watches the parameters, and its operations have ended.
   sync_.reset();
   early_update_.reset();
-  return {std::move(task_), std::move(optimizer_),           scaler_.state(), spikes_.memory(),
-          position_,        settings_.share.micro_batch_size};
+  return {std::move(task_), std::move(optimizer_),
+          scaler_.state(),  spikes_.memory(),
+          position_,        settings_.share.micro_batch_size,
+          early_end_};
 }
 
 Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task>& task,

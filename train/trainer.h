@@ -126,6 +126,7 @@ class Trainer {
     SpikeMemory spikes;
     Position position;
     int64_t micro_batch_size = 1;  ///< samples
+    std::optional<ScheduleEnd> early_end;
   };
   /// Trains on from there, in micro-batches of that size. Takes nothing of `legacy` if it throws.
   /// For a model of which every rank has a copy. Throws ConfigError where the ranks of `group`
@@ -246,6 +247,17 @@ class Trainer {
     give_up_next();
     position_ = position;
     updates_.reset();
+  }
+
+  const LearningRateSchedule& schedule() const { return settings_.schedule; }
+  /// Where the schedule, and the run, end earlier than the config says; unset: as it says.
+  const std::optional<ScheduleEnd>& early_end() const { return early_end_; }
+  /// Ends them there; between two steps, on all ranks alike.
+  void end_early(ScheduleEnd end) {
+    give_up_next();
+    settings_.schedule.decay_steps = settings_.steps = end.steps;
+    settings_.schedule.cooldown_steps = end.cooldown_steps;
+    early_end_ = end;
   }
 
   /// Task::evaluate in the run's precision, by all ranks together, until one of them is asked to
@@ -430,6 +442,7 @@ class Trainer {
   std::unique_ptr<StepWatch> fault_;  ///< where the config plants one
   StepWatch* watch_ = nullptr;
   Position position_;
+  std::optional<ScheduleEnd> early_end_;
   StopRequest stop_;
 };
 

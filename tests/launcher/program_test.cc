@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <sstream>
@@ -49,6 +50,29 @@ TEST_F(ProgramTest, TrainLeavesACompleteRunDirectory) {
   }
   EXPECT_TRUE(says(result.output, "bits per byte"));
   EXPECT_TRUE(says(result.output, "xz -9"));
+}
+
+TEST_F(ProgramTest, TrainTellsThePercentilesOfItsStepTimes) {
+  write_config();
+  const Result result = run("train run.txtpb --run-dir out --steps 60");
+  ASSERT_EQ(result.status, 0) << result.output;
+  std::vector<double> times;
+  std::istringstream lines(file_content(folder_ / "out/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    times.push_back(nlohmann::json::parse(line)["step_ms"].get<double>());
+  }
+  ASSERT_EQ(times.size(), 60u);
+  std::sort(times.begin(), times.end());
+  const size_t at = result.output.find("step time  p50 ");
+  ASSERT_NE(at, std::string::npos) << result.output;
+  double p50 = 0, p90 = 0, p99 = 0;
+  ASSERT_EQ(std::sscanf(result.output.c_str() + at, "step time  p50 %lf ms, p90 %lf ms, p99 %lf ms",
+                        &p50, &p90, &p99),
+            3);
+  // Nearest ranks, accurate to 0.25 % and one decimal.
+  EXPECT_NEAR(p50, times[29], 0.06 + 0.003 * times[29]);
+  EXPECT_NEAR(p90, times[53], 0.06 + 0.003 * times[53]);
+  EXPECT_NEAR(p99, times[59], 0.06 + 0.003 * times[59]);
 }
 
 TEST_F(ProgramTest, TrainingAgainFromTheRunsOwnConfigGivesTheSameWeights) {

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "configs/run.pb.h"
@@ -14,11 +13,6 @@
 
 namespace lockstep::train {
 namespace {
-
-bool same_bits(double a, double b) {
-  return (std::isnan(a) && std::isnan(b)) ||
-         std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
-}
 
 void require_comparable(const RecordedRun& a, const RecordedRun& b) {
   const std::vector<std::string> fields = incomparable_fields(a, b);

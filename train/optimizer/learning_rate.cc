@@ -29,4 +29,17 @@ double LearningRateSchedule::learning_rate(int64_t step) const {
   return minimum + left * (before(first) - minimum);
 }
 
+ScheduleEnd LearningRateSchedule::end_if_cooled_from(int64_t step) const {
+  // The least number of steps of which so many are left before the cool-down: the division rounds
+  // as that of the default for cooldown_steps does.
+  const double share = static_cast<double>(cooldown_steps) / static_cast<double>(decay_steps);
+  auto steps = static_cast<int64_t>(static_cast<double>(step) / (1 - share));
+  const auto cooldown_of = [&](int64_t all) {
+    return static_cast<int64_t>(static_cast<__int128>(all) * cooldown_steps / decay_steps);
+  };
+  while (steps > step && steps - cooldown_of(steps) > step) --steps;
+  while (steps - cooldown_of(steps) < step) ++steps;
+  return {steps, cooldown_of(steps)};
+}
+
 }  // namespace lockstep::train

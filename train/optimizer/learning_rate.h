@@ -4,6 +4,13 @@
 
 namespace lockstep::train {
 
+/// The end of a schedule that cools down.
+struct ScheduleEnd {
+  int64_t steps = 0;           ///< all steps, which LearningRateSchedule::decay_steps is
+  int64_t cooldown_steps = 0;  ///< the last of them
+  friend bool operator==(const ScheduleEnd&, const ScheduleEnd&) = default;
+};
+
 /// How the learning rate moves. Steps count from 0.
 struct LearningRateSchedule {
   enum class Kind : uint8_t { kCosine, kConstant, kLinear, kWsd, kInverseSqrt };
@@ -19,6 +26,11 @@ struct LearningRateSchedule {
   /// kInverseSqrt is peak * sqrt(w / (step + 1)) with w = max(warmup_steps, 1) (Vaswani et al.
   /// 2017) and at least the minimum; both then fall as 1 - sqrt(share done) (Hägele et al. 2024).
   double learning_rate(int64_t step) const;
+
+  /// Where this schedule ends if it cools down from step `step` on, over the share of all steps
+  /// that `cooldown_steps` are of `decay_steps`. For kWsd and kInverseSqrt with fewer
+  /// cooldown_steps than decay_steps.
+  ScheduleEnd end_if_cooled_from(int64_t step) const;
 };
 
 }  // namespace lockstep::train

@@ -49,6 +49,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  void set_total_steps(int64_t steps) { options_.total_steps = steps; }
   void step(const StepReport& report);
   /// The result of an evaluation, in the format of the steps.
   void evaluation(const EvaluationReport& report);

@@ -23,6 +23,7 @@ class PrometheusFile {
   /// Writes nothing yet. `total_steps`: those that the run is to make.
   PrometheusFile(const RunDirectory& directory, int64_t total_steps);
 
+  void set_total_steps(int64_t steps) { total_steps_ = steps; }
   /// Takes the numbers of a step. `times` may be null.
   void update(const StepReport& report, const std::optional<EvaluationReport>& evaluation,
               const TimeAccount* times) noexcept;

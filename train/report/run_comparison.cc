@@ -9,16 +9,17 @@
 #include "core/base/check.h"
 
 namespace lockstep::train {
-namespace {
-
-using Difference = RunComparison::Difference;
-using Missing = RunComparison::Missing;
-using Steps = std::map<int64_t, const MetricsRecord*>;
 
 bool same_bits(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) ||
          std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }
+
+namespace {
+
+using Difference = RunComparison::Difference;
+using Missing = RunComparison::Missing;
+using Steps = std::map<int64_t, const MetricsRecord*>;
 
 std::optional<Difference> difference(const MetricsRecord& a, const MetricsRecord& b,
                                      Difference::Between between) {

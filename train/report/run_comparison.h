@@ -9,6 +9,9 @@
 
 namespace lockstep::train {
 
+/// Whether two recorded numbers are the same; all NaNs are.
+bool same_bits(double a, double b);
+
 /// Result of comparing two runs: the first differences.
 struct RunComparison {
   /// Two records of one step that differ in bits.

@@ -42,6 +42,11 @@ class RunLog {
               TimeAccount* times = nullptr);
   /// Prints a permanent line on the terminal.
   void note(std::string_view line) { progress_.note(line); }
+  /// The run is to make so many steps instead of those of its options.
+  void set_total_steps(int64_t steps) {
+    progress_.set_total_steps(steps);
+    prometheus_.set_total_steps(steps);
+  }
   /// Records that training went back to `step` finished steps: later records are void.
   void go_back(int64_t step);
   /// Waits until the metrics so far are on stable storage.

@@ -69,6 +69,7 @@ void update(CheckpointRecord& record, Trainer& trainer) {
   if (trainer.spikes().rule().action != SpikeAction::kKeep) {
     manifest.loss_spike = trainer.spikes().memory();
   }
+  manifest.early_end = trainer.early_end();
   manifest.random = default_generator().state();
 }
 

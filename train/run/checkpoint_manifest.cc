@@ -1,5 +1,6 @@
 #include "train/run/checkpoint_manifest.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -74,6 +75,21 @@ SpikeMemory spike_memory_from(const Json& json) {
   return memory;
 }
 
+Json to_json(const ScheduleEnd& end) {
+  return {{"steps", end.steps}, {"cooldown_steps", end.cooldown_steps}};
+}
+
+ScheduleEnd early_end_from(const Json& json) {
+  const ScheduleEnd end{.steps = integer<int64_t>(json.at("steps")),
+                        .cooldown_steps = integer<int64_t>(json.at("cooldown_steps"))};
+  if (end.cooldown_steps < 0 || end.steps < std::max<int64_t>(end.cooldown_steps, 1)) {
+    throw std::invalid_argument(
+        fmt::format("at most {} cooldown_steps expected, and some steps, got {}", end.steps,
+                    end.cooldown_steps));
+  }
+  return end;
+}
+
 CheckpointManifest manifest_from(const Json& json) {
   CheckpointManifest manifest;
   manifest.format_version = integer<int64_t>(json.at("format_version"));
@@ -84,6 +100,7 @@ CheckpointManifest manifest_from(const Json& json) {
   if (json.contains("grad_scaler")) manifest.grad_scaler = scaler_from(json["grad_scaler"]);
   if (json.contains("loss_spike")) manifest.loss_spike = spike_memory_from(json["loss_spike"]);
   manifest.after_error = json.value("after_error", false);
+  if (json.contains("early_end")) manifest.early_end = early_end_from(json["early_end"]);
   if (json.contains("held_out")) manifest.held_out = held_out_from(json["held_out"]);
   const Json& random = json.at("random");
   manifest.random = {.seed = integer<uint64_t>(random.at("seed")),
@@ -116,6 +133,7 @@ std::string format_manifest(const CheckpointManifest& manifest) {
   if (manifest.loss_spike) json["loss_spike"] = to_json(*manifest.loss_spike);
   if (manifest.held_out) json["held_out"] = to_json(*manifest.held_out);
   if (manifest.after_error) json["after_error"] = true;
+  if (manifest.early_end) json["early_end"] = to_json(*manifest.early_end);
   json["random"] = {{"seed", manifest.random.seed},
                     {"step", manifest.random.step},
                     {"micro_batch", manifest.random.micro_batch},

@@ -28,6 +28,7 @@ struct CheckpointManifest {
   std::optional<SpikeMemory> loss_spike;       ///< set for runs that look for spikes
   std::optional<HeldOutMemory> held_out;       ///< set for runs that compare evaluations
   bool after_error = false;                    ///< written because an error ended the run
+  std::optional<ScheduleEnd> early_end;        ///< Trainer::early_end
   RandomKey random;                            ///< state of the default generator
   ContentHash data;                            ///< Task::data_fingerprint
   int64_t samples_per_batch = 0;

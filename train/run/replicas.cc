@@ -174,6 +174,13 @@ void Replicas::announce_copies(MemoryCopies& copies, const std::optional<HeldOut
   copies.begin(held_out, at_once);
 }
 
+void Replicas::announce_early_end(Trainer& trainer, ScheduleEnd end) {
+  if (group_ != nullptr) {
+    agree({Act::kEarlyEnd, end.steps, static_cast<uint64_t>(end.cooldown_steps)});
+  }
+  trainer.end_early(end);
+}
+
 void Replicas::announce_end(RunEnd how) {
   if (group_ != nullptr) agree({Act::kEnd, static_cast<int64_t>(how)});
 }
@@ -260,20 +267,26 @@ void Replicas::share_state(Trainer& trainer, int root) {
   trainer.give_up_next();
   const NoGradGuard no_grad;
   GradScalerState scale = trainer.scaler().state();
-  const Tensor numbers = empty({8}, DType::kF64);
+  const ScheduleEnd end = trainer.early_end().value_or(ScheduleEnd());
+  const Tensor numbers = empty({10}, DType::kF64);
   auto* const values = numbers.data<double>();
-  const std::array<double, 8> told = {static_cast<double>(trainer.position().step),
-                                      static_cast<double>(trainer.position().batch),
-                                      static_cast<double>(trainer.optimizer().steps()),
-                                      scale.scale,
-                                      scale.growth_factor,
-                                      scale.backoff_factor,
-                                      static_cast<double>(scale.growth_interval),
-                                      static_cast<double>(scale.growth_tracker)};
+  const std::array<double, 10> told = {static_cast<double>(trainer.position().step),
+                                       static_cast<double>(trainer.position().batch),
+                                       static_cast<double>(trainer.optimizer().steps()),
+                                       scale.scale,
+                                       scale.growth_factor,
+                                       scale.backoff_factor,
+                                       static_cast<double>(scale.growth_interval),
+                                       static_cast<double>(scale.growth_tracker),
+                                       static_cast<double>(end.steps),
+                                       static_cast<double>(end.cooldown_steps)};
   std::ranges::copy(told, values);
   group_->broadcast(numbers, root).wait();
   trainer.set_position({static_cast<int64_t>(values[0]), static_cast<int64_t>(values[1])});
   trainer.optimizer().set_steps(static_cast<int64_t>(values[2]));
+  if (values[8] > 0) {
+    trainer.end_early({static_cast<int64_t>(values[8]), static_cast<int64_t>(values[9])});
+  }
   trainer.scaler().load_state({values[3], values[4], values[5], static_cast<int64_t>(values[6]),
                                static_cast<int64_t>(values[7])});
   broadcast_spikes(*group_, trainer.spikes(), root);
@@ -318,6 +331,9 @@ RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver, MemoryCopies& 
       }
       case Act::kDeal:
         share_deal(trainer, {});
+        break;
+      case Act::kEarlyEnd:
+        trainer.end_early({next.detail, static_cast<int64_t>(next.more)});
         break;
       case Act::kEvaluation:
         (void)trainer.evaluate(next.detail);

@@ -66,6 +66,8 @@ class Replicas {
   /// MemoryCopies::begin, which may have to be made at once on the leader.
   void announce_copies(MemoryCopies& copies, const std::optional<HeldOutMemory>& held_out,
                        bool at_once);
+  /// Trainer::end_early on all ranks.
+  void announce_early_end(Trainer& trainer, ScheduleEnd end);
   void announce_end(RunEnd how);
   /// Ends the operations of all ranks with the words of an error of this rank, which ends the run.
   /// To be called before a sharded model is destroyed: its groups end without words. No effect
@@ -104,6 +106,7 @@ class Replicas {
   enum class Act : int64_t {
     kStep,
     kDeal,
+    kEarlyEnd,
     kEvaluation,
     kHeldOut,
     kState,

@@ -13,6 +13,7 @@
 #include "train/report/machine.h"
 #include "train/report/metrics_history.h"
 #include "train/run/checkpoint.h"
+#include "train/run/time_fit.h"
 
 namespace lockstep::train {
 
@@ -186,6 +187,8 @@ Resumption resume(Trainer& trainer, const fs::path& folder, const config::RunCon
   resumption.notes = choice.notes;
   check_arithmetic(path, manifest, trainer, config);
   restore(trainer, path, manifest);
+  const bool ends_early = manifest.early_end && config.schedule().fit_time_limit();
+  if (ends_early) trainer.end_early(*manifest.early_end);
   for (const fs::path& damaged : choice.damaged) set_aside(damaged);
   resumption.from = path;
   if (const auto found = manifest.files.find("model.safetensors"); found != manifest.files.end()) {
@@ -199,7 +202,9 @@ Resumption resume(Trainer& trainer, const fs::path& folder, const config::RunCon
         "parallel.power_sgd begins anew, without the errors that it kept before the checkpoint: "
         "with several ranks losses will differ from an uninterrupted run's");
   }
-  note_changes(path, manifest, trainer, config, resumption.notes);
+  note_changes(path, manifest, trainer,
+               ends_early ? config_of_early_end(config, *manifest.early_end) : config,
+               resumption.notes);
   return resumption;
 }
 

@@ -75,6 +75,7 @@ TrainingRun::Settings TrainingRun::settings_of(const config::RunConfig& config) 
                        .keep_best = config.checkpoint().keep_best()};
   settings.exports_averages =
       train.weight_average().decay() > 0 && train.weight_average().final_model();
+  settings.fits_time = config.schedule().fit_time_limit();
   settings.retention = {config.checkpoint().keep_last(), config.checkpoint().keep_every(), {}};
   return settings;
 }
@@ -130,6 +131,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   if (resumption.from) {
     saved_step_ = trainer_.steps_done();
     held_out_.remember(resumption.held_out);
+    take_early_end();
     // The weights of the end are none of a checkpoint's if they are averages, or have adapters or
     // multipliers merged into them.
     if (!settings_.exports_averages && nn::adapted_layers(trainer_.task().model()).empty() &&
@@ -163,6 +165,13 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
   }
   replicas_.announce_state(trainer_, copies_);
   tell_held_out();
+}
+
+void TrainingRun::take_early_end() {
+  const std::optional<ScheduleEnd>& end = trainer_.early_end();
+  if (!end) return;
+  settings_.stop.steps = end->steps;
+  config_text_ = config::to_text(config_of_early_end(config_, *end));
 }
 
 void TrainingRun::begin_account(const RunOptions& options) {
@@ -249,6 +258,7 @@ RunSummary TrainingRun::run_without_steps(const RunOptions& options) {
   trainer_.set_stop_request(options.stop);
   RunSummary summary;
   summary.first_step = summary.steps = trainer_.steps_done();
+  summary.ended_early = trainer_.early_end().has_value();
   summary.final_loss = std::numeric_limits<double>::quiet_NaN();
   finish(summary, end_after(summary.steps), options);
   replicas_.announce_end(summary.end);

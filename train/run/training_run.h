@@ -28,6 +28,7 @@
 #include "train/run/replicas.h"
 #include "train/run/slow_rank.h"
 #include "train/run/stop_rule.h"
+#include "train/run/time_fit.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {
@@ -35,12 +36,13 @@ namespace lockstep::train {
 /// What a run came to in this process.
 struct RunSummary {
   RunEnd end = RunEnd::kFinished;
-  int64_t first_step = 0;  ///< steps done before this process
-  int64_t steps = 0;       ///< steps done in all
-  int64_t tokens = 0;      ///< trained on by this process
-  double seconds = 0;      ///< of training steps, validation not counted
-  RunTimes times;          ///< of the run's wall time, over all its starts; none without a step
-  double final_loss = 0;   ///< of the last step; NaN if this process made none
+  int64_t first_step = 0;    ///< steps done before this process
+  int64_t steps = 0;         ///< steps done in all
+  bool ended_early = false;  ///< the schedule, within the time limit (schedule.fit_time_limit)
+  int64_t tokens = 0;        ///< trained on by this process
+  double seconds = 0;        ///< of training steps, validation not counted
+  RunTimes times;            ///< of the run's wall time, over all its starts; none without a step
+  double final_loss = 0;     ///< of the last step; NaN if this process made none
   StepDurations step_durations;
   /// Present for runs of several ranks in which backward overlapped communication.
   std::optional<OverlapReport> overlap;
@@ -130,11 +132,15 @@ class TrainingRun {
     Retention retention;    ///< without the best
     HeldOutRule held_out;
     bool exports_averages = false;
+    bool fits_time = false;  ///< schedule.fit_time_limit
   };
   static Settings settings_of(const config::RunConfig& config);
 
   void take_steps(RunLog& log, const RunOptions& options, RunSummary& summary);
   StepResult take_step(RunLog& log, const RunOptions& options);
+  void cool_down_in_time(RunLog& log, const RunPace& pace);
+  /// Goes by the trainer's early end, if it has one.
+  void take_early_end();
   /// The end of a run whose steps are done.
   void end_run(const RunOptions& options, RunSummary& summary);
   // Of a run that goes on with other ranks than before:

@@ -31,6 +31,7 @@ void TrainingRun::take_carried() {
   has_state_ = carried_.steps >= 0;
   training_began_ = carried_.began;
   last_step_ = carried_.last;
+  take_early_end();
   held_out_.remember(carried_.held_out);
   recorded_held_out_ = carried_.held_out;
 }
@@ -46,6 +47,7 @@ bool TrainingRun::takes_over() {
       Successor::announce(*replicas_.group(), directory_, *lock_, trainer_.device());
     }
     replicas_.share_carried(trainer_, carried_);
+    take_early_end();
     has_state_ = true;
     last_step_ = carried_.last;
     recorded_ = std::min(step_lost_, trainer_.steps_done());

@@ -154,6 +154,13 @@ TEST_F(Bisect, RefusesRunsWithoutACommonAncestor) {
                    "micro-batches, got seed 1337 -> 7"));
 }
 
+TEST_F(Bisect, RefusesRunsWithoutACommonStep) {
+  const RecordedRun a = record("a");
+  RecordedRun b = record("b");
+  b.steps.clear();
+  EXPECT_TRUE(says(message_of<DataError>([&] { (void)compare(a, b); }), "have no step in common"));
+}
+
 TEST_F(Bisect, RefusesOtherData) {
   const RecordedRun a = record("a");
   const RecordedRun b = record("b", flipped("step=3,operator=addmm,call=2,element=9,bit=3"));

@@ -180,6 +180,17 @@ TEST_F(CheckpointTest, EveryStateIsToldApart) {
   EXPECT_EQ(state(6), CheckpointState::kWhole);
 }
 
+TEST_F(CheckpointTest, WhatIsNoFolderIsNamed) {
+  fs::create_directory(folder_ / "checkpoints");
+  fs::create_symlink("nowhere", at(1));
+  put_file(at(2), "text");
+  const auto message = [&](int64_t step) {
+    return message_of<DataError>([&] { (void)verify_checkpoint(at(step)); });
+  };
+  EXPECT_TRUE(says(message(1), at(1).string() + " leads nowhere: its folder is missing"));
+  EXPECT_TRUE(says(message(2), at(2).string() + " is no folder, so it is no checkpoint"));
+}
+
 TEST_F(CheckpointTest, OneThatCannotBeReadIsNotPassedOverIfItIsTheNewest) {
   const config::RunConfig config = tiny_run(folder_);
   save_at(config, {1, 2});
@@ -424,6 +435,7 @@ TEST(CheckpointManifest, IsReadBackAsItWasWritten) {
   manifest.random = {.seed = ~uint64_t{0}, .step = 12, .micro_batch = 3, .call = 4};
   manifest.data = {.low = 1, .high = ~uint64_t{0}};
   manifest.samples_per_batch = 16;
+  manifest.early_end = {.steps = 90, .cooldown_steps = 18};
   manifest.isa = "avx2 fma";
   manifest.arithmetic = {{"z", "1"}, {"a", "2"}};
   manifest.files["a b\"c"] = {.bytes = 7, .header = {2, 3}, .tensors = {{"w", {4, 5}}}};
@@ -431,6 +443,7 @@ TEST(CheckpointManifest, IsReadBackAsItWasWritten) {
   const CheckpointManifest back = parse_manifest(text, "x");
   EXPECT_EQ(format_manifest(back), text);
   EXPECT_EQ(back.position, manifest.position);
+  EXPECT_EQ(back.early_end, manifest.early_end);
   EXPECT_EQ(back.grad_scaler, manifest.grad_scaler);
   EXPECT_EQ(back.random, manifest.random);
   EXPECT_EQ(back.arithmetic, manifest.arithmetic);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,6 +30,7 @@ class SpikingTask final : public ForwardingTask {
 
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override {
     batches.push_back(batch);
+    if (at_batch) at_batch(batch);
     SummedLoss loss = ForwardingTask::forward(batch, first, count);
     if (std::ranges::count(spiking_, batch) > 0) loss.sum = loss.sum * 40;
     return loss;
@@ -42,6 +44,7 @@ class SpikingTask final : public ForwardingTask {
   }
 
   std::vector<int64_t> batches;  ///< those that were computed
+  std::function<void(int64_t batch)> at_batch;
 
  private:
   std::vector<int64_t> spiking_;
@@ -64,6 +67,7 @@ class LossSpikeRun : public testing::Test {
                               " z: 8 window: 4 limit: 2 } } " + more);
     auto task = std::make_unique<SpikingTask>(build_task(config), std::move(spiking));
     SpikingTask& spikes = *task;
+    spikes.at_batch = at_batch_;
     TrainingRun run(config,
                     RunDirectory::create_at(folder_ / "run", RunDirectory::Existing::kContinue),
                     "{}", std::move(task));
@@ -79,6 +83,7 @@ class LossSpikeRun : public testing::Test {
   }
 
   TemporaryDirectory folder_;
+  std::function<void(int64_t batch)> at_batch_;
 };
 
 TEST_F(LossSpikeRun, SkipLeavesOneUpdateOut) {
@@ -116,6 +121,15 @@ TEST_F(LossSpikeRun, RollbackLeavesTheBatchesSinceTheCheckpointOut) {
   EXPECT_EQ(read_metrics(folder_ / "run").size(), 14u);
   EXPECT_EQ(newest().optimizer_steps, 14);
   EXPECT_TRUE(says(log(), "Going back to step 5, leaving out the batches since"));
+}
+
+TEST_F(LossSpikeRun, RollbackWithoutAnyCheckpointLeftIsToldAndEndsTheRun) {
+  at_batch_ = [&](int64_t batch) {
+    if (batch == 6) fs::remove_all(folder_ / "run/checkpoints");
+  };
+  EXPECT_TRUE(says(
+      message_of<CheckpointError>([&] { run("ROLLBACK", {6}, "checkpoint { every_steps: 5 }"); }),
+      "holds no checkpoint to go back to"));
 }
 
 TEST_F(LossSpikeRun, RollbackBeforeTheFirstCheckpointGoesToTheStart) {

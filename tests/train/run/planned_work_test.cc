@@ -80,5 +80,15 @@ TEST(CountWork, IsThatOfTheRanksShare) {
   EXPECT_EQ(work_of("", 4).forward() * 4, work_of().forward());
 }
 
+TEST(TimedWork, NeedsCountedOperations) {
+  dist::StepWork counted = work_of();
+  EXPECT_NO_THROW(timed_work(counted, {.step = 1}));
+  counted.root = {};
+  counted.units.clear();
+  counted.forward_before = 0;
+  EXPECT_TRUE(says(message_of<ConfigError>([&] { timed_work(counted, {.step = 1}); }),
+                   "no operator of the model declares its floating-point operations"));
+}
+
 }  // namespace
 }  // namespace lockstep::train
