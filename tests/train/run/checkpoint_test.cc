@@ -185,7 +185,7 @@ TEST_F(CheckpointTest, WhatIsNoFolderIsNamed) {
   fs::create_symlink("nowhere", at(1));
   put_file(at(2), "text");
   const auto message = [&](int64_t step) {
-    return message_of<DataError>([&] { (void)verify_checkpoint(at(step)); });
+    return message_of<UnreadableError>([&] { (void)verify_checkpoint(at(step)); });
   };
   EXPECT_TRUE(says(message(1), at(1).string() + " leads nowhere: its folder is missing"));
   EXPECT_TRUE(says(message(2), at(2).string() + " is no folder, so it is no checkpoint"));

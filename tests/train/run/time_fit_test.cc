@@ -37,11 +37,11 @@ TEST(TimeFit, BeginsAtTheLastStepFromWhichTheCooldownFits) {
   int64_t step = 1;
   std::optional<ScheduleEnd> end;
   for (; !end; ++step) {
-    end = end_to_begin_now(schedule, 100,
+    end = end_to_begin_now(schedule, 101,
                            {.steps_done = step, .elapsed = 0.1 * step, .step_seconds = 0.1});
   }
-  // 98 seconds are 980 steps, a fifth of them of the cool-down.
-  EXPECT_EQ(*end, (ScheduleEnd{980, 196}));
+  // 98.98 seconds are 989 steps; with 791 before it, a cool-down of a fifth ends after 988.
+  EXPECT_EQ(*end, (ScheduleEnd{988, 197}));
 }
 
 TEST(TimeFit, ChangesNothingWhereAllStepsFit) {
@@ -76,7 +76,8 @@ class TimeFitRun : public testing::Test {
     for (double seconds = 0.25;; seconds *= 2) {
       std::filesystem::remove_all(folder_ / "run");
       run(seconds);
-      const config::RunConfig left = config::load({(folder_ / "run/config.txtpb").string()});
+      const std::vector<std::string> file = {(folder_ / "run/config.txtpb").string()};
+      const config::RunConfig left = config::load(file);
       if (left.train().steps() < kMany && rates("run").size() == size_of(left)) return left;
       if (seconds > 60) throw std::runtime_error("no run had time for its cool-down");
     }
