@@ -42,7 +42,7 @@ constexpr auto kRecipes = std::to_array<Recipe>({
   learning_rate: 3e-3
   muon { learning_rate: 0.02 }
 )",
-     "  # Ends the run after five minutes, finished or not; 0 is no limit.\n"
+     "  # The run ends within five minutes, after fewer steps where it has to; 0 is no limit.\n"
      "  time_limit_seconds: 300\n"},
     {"medium",
      R"(  # A Llama with 10.6 million parameters besides those of its tokens: hours on a processor, minutes on
@@ -181,9 +181,12 @@ data {{
 optimizer {{
 {optimizer}}}
 schedule {{
-  # The learning rate rises during these steps, then falls along half a cosine.
+  # The learning rate rises during these steps, stays, and falls over the last fifth of all steps; sooner
+  # where the time limit leaves no time for all of them.
+  kind: WSD
   warmup_steps: {warmup}
   min_learning_rate_ratio: 0.05
+  fit_time_limit: true
 }}
 train {{
   # A step reads batch_size sequences of context_length tokens; these steps read the text about {epochs} times.

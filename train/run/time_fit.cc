@@ -7,7 +7,10 @@ namespace lockstep::train {
 std::optional<ScheduleEnd> end_to_begin_now(const LearningRateSchedule& schedule, double time_limit,
                                             const RunPace& pace) {
   constexpr double kUsed = 0.98;  // a machine's pace varies
-  if (pace.steps_done < schedule.warmup_steps) return std::nullopt;
+  if (time_limit <= 0 || pace.steps_done < schedule.warmup_steps) return std::nullopt;
+  if (schedule.cooldown_steps <= 0 || schedule.cooldown_steps >= schedule.decay_steps) {
+    return std::nullopt;
+  }
   const auto fits = [&](int64_t first) {
     const int64_t end = schedule.end_if_cooled_from(first).steps;
     const auto left = static_cast<double>(end - pace.steps_done);

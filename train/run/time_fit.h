@@ -20,8 +20,8 @@ struct RunPace {
 
 /// Where a run has to end that is to cool down within `time_limit` seconds, if that must begin now:
 /// if the limit leaves no time for one more step and the cool-down after it. A fiftieth of the
-/// limit is kept back. Empty during warm-up, and where the schedule's own end comes no later. The
-/// schedule is of kWsd or kInverseSqrt, with fewer cooldown_steps than decay_steps.
+/// limit is kept back. Empty during warm-up, where the schedule's own end comes no later, and
+/// without a limit or a cool-down that is shorter than the schedule, which is kWsd or kInverseSqrt.
 std::optional<ScheduleEnd> end_to_begin_now(const LearningRateSchedule& schedule, double time_limit,
                                             const RunPace& pace);
 

@@ -52,6 +52,14 @@ TEST(TimeFit, ChangesNothingWhereAllStepsFit) {
   }
 }
 
+TEST(TimeFit, NeedsALimitAndACooldownThatIsAPart) {
+  const RunPace late{.steps_done = 10, .elapsed = 1e6, .step_seconds = 1};
+  EXPECT_TRUE(end_to_begin_now(wsd(100, 50), 100, late));
+  EXPECT_FALSE(end_to_begin_now(wsd(100, 50), 0, late));
+  EXPECT_FALSE(end_to_begin_now(wsd(100, 100), 100, late));
+  EXPECT_FALSE(end_to_begin_now(wsd(100, 0), 100, late));
+}
+
 TEST(TimeFit, WaitsForTheEndOfWarmUp) {
   const LearningRateSchedule schedule = wsd(kMany, kMany / 5, 50);
   EXPECT_FALSE(
