@@ -82,15 +82,25 @@ void check_optimizer(const RunConfig& config, const Origins& origins) {
 void check_schedule(const RunConfig& config, const Origins& origins) {
   const ScheduleConfig& schedule = config.schedule();
   if (!schedule.fit_time_limit()) return;
-  if (schedule.kind() != ScheduleConfig::WSD && schedule.kind() != ScheduleConfig::INVERSE_SQRT) {
+  constexpr int64_t kToMeasure = 10;
+  if (schedule.kind() == ScheduleConfig::CONSTANT) {
     fail(origins, "schedule.fit_time_limit",
-         fmt::format("schedule.fit_time_limit begins a cool-down early: expected schedule.kind WSD "
-                     "or INVERSE_SQRT, which have one, got {}.",
-                     ScheduleConfig::Kind_Name(schedule.kind())));
+         "schedule.fit_time_limit lets the learning rate fall in time: expected another "
+         "schedule.kind than CONSTANT, whose rate does not fall.");
+  }
+  const bool falls_at_once =
+      schedule.kind() == ScheduleConfig::COSINE || schedule.kind() == ScheduleConfig::LINEAR;
+  if (falls_at_once && schedule.warmup_steps() < kToMeasure) {
+    fail(origins, "schedule.fit_time_limit",
+         fmt::format("schedule.fit_time_limit measures the pace of warm-up before the rate of {} "
+                     "falls: expected schedule.warmup_steps of at least {}, got {}. Raise it, or "
+                     "choose WSD, which cools down at the end.",
+                     ScheduleConfig::Kind_Name(schedule.kind()), kToMeasure,
+                     schedule.warmup_steps()));
   }
   if (schedule.decay_steps() != config.train().steps()) {
     fail(origins, "schedule.fit_time_limit",
-         fmt::format("schedule.fit_time_limit ends the run with its cool-down: expected "
+         fmt::format("schedule.fit_time_limit ends the run where its rate has fallen: expected "
                      "schedule.decay_steps to be train.steps, {}, got {}. Leave decay_steps out.",
                      config.train().steps(), schedule.decay_steps()));
   }

@@ -181,9 +181,8 @@ data {{
 optimizer {{
 {optimizer}}}
 schedule {{
-  # The learning rate rises during these steps, stays, and falls over the last fifth of all steps; sooner
-  # where the time limit leaves no time for all of them.
-  kind: WSD
+  # The learning rate rises during these steps, then falls along half a cosine: over as many steps as a
+  # time limit leaves time for.
   warmup_steps: {warmup}
   min_learning_rate_ratio: 0.05
   fit_time_limit: true

@@ -135,15 +135,22 @@ std::string refusal_to_fit(const std::string& schedule, const std::string& more)
   return "no error";
 }
 
-TEST(FitTimeLimit, NeedsAScheduleThatEndsTheRunWithACooldown) {
+TEST(FitTimeLimit, NeedsAScheduleThatEndsTheRunAndWarmUpOfOneThatFallsAtOnce) {
   const std::string limit = "train { steps: 100 time_limit_seconds: 9 }";
   EXPECT_EQ(refusal_to_fit("kind: WSD", limit), "no error");
   EXPECT_EQ(refusal_to_fit("kind: INVERSE_SQRT cooldown_steps: 0", limit), "no error");
   EXPECT_EQ(refusal_to_fit("kind: WSD cooldown_steps: 100", limit), "no error");
+  EXPECT_EQ(refusal_to_fit("warmup_steps: 10", limit), "no error");
+  EXPECT_EQ(refusal_to_fit("kind: LINEAR warmup_steps: 200", limit), "no error");
   EXPECT_EQ(refusal_to_fit("kind: WSD", ""), "no error") << "all steps fit";
-  EXPECT_THAT(refusal_to_fit("kind: LINEAR", limit), StartsWith("more.txtpb:2:"));
-  EXPECT_THAT(refusal_to_fit("kind: LINEAR", limit),
-              HasSubstr("expected schedule.kind WSD or INVERSE_SQRT, which have one, got LINEAR"));
+  EXPECT_THAT(refusal_to_fit("kind: CONSTANT", limit), StartsWith("more.txtpb:2:"));
+  EXPECT_THAT(refusal_to_fit("kind: CONSTANT", limit),
+              HasSubstr("expected another schedule.kind than CONSTANT"));
+  for (const std::string kind : {"COSINE", "LINEAR"}) {
+    EXPECT_THAT(refusal_to_fit("warmup_steps: 9 kind: " + kind, limit),
+                HasSubstr("before the rate of " + kind +
+                          " falls: expected schedule.warmup_steps of at least 10, got 9"));
+  }
   EXPECT_THAT(refusal_to_fit("kind: WSD decay_steps: 50", limit),
               HasSubstr("expected schedule.decay_steps to be train.steps, 100, got 50"));
 }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "autograd/grad_mode.h"
-#include "configs/load.h"
 #include "configs/run.pb.h"
 #include "core/base/error.h"
 #include "core/base/spans/span.h"
@@ -15,6 +14,7 @@
 #include "dist/group/agreement.h"
 #include "dist/rendezvous/rank_list.h"
 #include "dist/rendezvous/socket.h"
+#include "train/run/time_fit.h"
 
 namespace lockstep::train {
 
@@ -130,7 +130,9 @@ void MemoryCopies::begin(const std::optional<HeldOutMemory>& held_out, bool at_o
   generation.step = -1;
   const std::vector<KeptRun> own = pieces_of(group_->rank());
   if (generation.parts.own.empty()) take_memory(generation, own);
-  if (!record_) record_ = record_of(trainer_, config::to_text(config_));
+  if (const auto end = trainer_.early_end(); !record_ || record_->manifest.early_end != end) {
+    record_ = record_of(trainer_, text_of_run(config_, end));
+  }
   update(*record_, trainer_);
   generation.parts.record = *record_;
   generation.parts.record.manifest.held_out = held_out;

@@ -22,6 +22,7 @@
 #include "train/report/metrics_history.h"
 #include "train/run/checkpoint.h"
 #include "train/run/memory_rescue.h"
+#include "train/run/time_fit.h"
 
 namespace lockstep::train {
 
@@ -114,7 +115,7 @@ void Successor::keep_steps_done(Trainer& trainer,
         lock_ == nullptr ? RunLock::inherit(directory, leader_.owner) : nullptr;
     if ((lock == nullptr && lock_ == nullptr) || !is_to_be_saved(directory, step)) return;
     FileDescriptor(directory.metrics(), O_WRONLY).sync();
-    CheckpointRecord record = record_of(trainer, config::to_text(config_));
+    CheckpointRecord record = record_of(trainer, text_of_run(config_, trainer.early_end()));
     record.manifest.held_out = held_out;
     record.manifest.after_error = true;
     use_facts_of_leader(record.manifest);

@@ -171,7 +171,7 @@ void TrainingRun::take_early_end() {
   const std::optional<ScheduleEnd>& end = trainer_.early_end();
   if (!end) return;
   settings_.stop.steps = end->steps;
-  config_text_ = config::to_text(config_of_early_end(config_, *end));
+  config_text_ = text_of_run(config_, end);
 }
 
 void TrainingRun::begin_account(const RunOptions& options) {

@@ -138,7 +138,7 @@ class TrainingRun {
 
   void take_steps(RunLog& log, const RunOptions& options, RunSummary& summary);
   StepResult take_step(RunLog& log, const RunOptions& options);
-  void cool_down_in_time(RunLog& log, const RunPace& pace);
+  void fit_to_time(RunLog& log, const RunPace& pace);
   /// Goes by the trainer's early end, if it has one.
   void take_early_end();
   /// The end of a run whose steps are done.

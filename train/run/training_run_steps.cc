@@ -100,7 +100,7 @@ void TrainingRun::end_run(const RunOptions& options, RunSummary& summary) {
 
 void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary& summary) {
   const auto start = training_began_;
-  const auto began = Clock::now();
+  PaceWatch pace(trainer_.schedule().warmup_steps / 2);
   const bool holds_out = trainer_.task().holds_out();
   const auto save_left = [&] {  // seconds until a checkpoint that is begun now is written
     return saver_.is_under_way() ? 2 * save_seconds_ : save_seconds_;
@@ -187,13 +187,11 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
         !last && summary.end != RunEnd::kStopped && !slow_) {
       replicas_.announce_copies(copies_, held_out_.memory(), saver_.is_under_way());
     }
-    if (settings_.fits_time && done > summary.first_step && !last &&
-        summary.end != RunEnd::kStopped) {
-      cool_down_in_time(log, {.steps_done = done,
-                              .elapsed = seconds_since(start),
-                              .step_seconds = seconds_since(began) /
-                                              static_cast<double>(done - summary.first_step)});
-      rule.steps = settings_.stop.steps;
+    if (settings_.fits_time && !last && summary.end != RunEnd::kStopped) {
+      if (const auto step_seconds = pace.step_seconds(done)) {
+        fit_to_time(log, {done, seconds_since(start), *step_seconds});
+        rule.steps = settings_.stop.steps;
+      }
     }
     if (done == report.step && is_usual(step) && !last && summary.end != RunEnd::kStopped &&
         !slow_) {
@@ -212,19 +210,19 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
 }
 
 /// Ends the run early where its time limit asks for that.
-void TrainingRun::cool_down_in_time(RunLog& log, const RunPace& pace) {
+void TrainingRun::fit_to_time(RunLog& log, const RunPace& pace) {
   if (trainer_.early_end()) return;
   const int64_t wanted = settings_.stop.steps;
-  const auto end = end_to_begin_now(trainer_.schedule(), settings_.stop.time_budget, pace);
+  const auto end = early_end(trainer_.schedule(), settings_.stop.time_budget, pace);
   if (!end) return;
   replicas_.announce_early_end(trainer_, *end);
   take_early_end();
   write_text(directory_.config(), config_text_);
   log.set_total_steps(end->steps);
   log.note(fmt::format(
-      "the time limit leaves time for {} of {} steps: the learning rate falls from step "
-      "{} on. {} repeats the run",
-      end->steps, wanted, end->steps - end->cooldown_steps + 1, directory_.config().string()));
+      "the time limit leaves time for {} of {} steps, over which the learning rate falls "
+      "now. {} repeats the run",
+      end->steps, wanted, directory_.config().string()));
 }
 
 StepResult TrainingRun::take_step(RunLog& log, const RunOptions& options) {

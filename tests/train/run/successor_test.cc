@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "tests/core/expect_error.h"
 #include "tests/train/rank_runs.h"
+#include "train/run/checkpoint_state.h"
 
 namespace lockstep::train {
 namespace {
@@ -59,6 +61,49 @@ TEST_F(SuccessorTest, LeavesTheRunOfALeaderThatEndedByItself) {
   EXPECT_EQ(refusal(5, 5),
             "rank 0 still holds the run's lock, has ended by itself, or has a successor");
   EXPECT_EQ(successor_->release_lock(), nullptr);
+}
+
+/// A trainer that has done so many steps, all of them recorded by the leader.
+Trainer trained(const config::RunConfig& config, const RunDirectory& directory, int64_t steps) {
+  Trainer trainer = Trainer::create(config);
+  while (trainer.steps_done() < steps) trainer.step();
+  put_file(directory.metrics(), fmt::format("{{\"step\":{},\"loss\":2.5}}\n", steps));
+  return trainer;
+}
+
+TEST_F(SuccessorTest, KeepsTheStateOfALeaderThatIsGone) {
+  Trainer trainer = trained(config_, directory_, 2);
+  kill_leader();
+  successor_->keep_steps_done(trainer, std::nullopt);
+  const std::optional<CheckpointEntry> newest = newest_whole(directory_.checkpoints());
+  ASSERT_TRUE(newest);
+  EXPECT_EQ(newest->step, 2);
+  EXPECT_TRUE(verify_checkpoint(newest->path).after_error);
+}
+
+TEST_F(SuccessorTest, KeepsTheStateAfterItHasTakenTheLead) {
+  Trainer trainer = trained(config_, directory_, 2);
+  kill_leader();
+  ASSERT_EQ(successor_->take_lead(2), "");
+  successor_->keep_steps_done(trainer, std::nullopt);
+  EXPECT_TRUE(newest_whole(directory_.checkpoints()));
+}
+
+TEST_F(SuccessorTest, KeepsNothingWhileTheLeaderLives) {
+  Trainer trainer = trained(config_, directory_, 2);
+  successor_->keep_steps_done(trainer, std::nullopt);
+  EXPECT_FALSE(newest_whole(directory_.checkpoints()));
+}
+
+TEST_F(SuccessorTest, KeepsTheConfigOfARunThatEndsEarly) {
+  Trainer trainer = trained(config_, directory_, 2);
+  trainer.end_early({9, 3});
+  kill_leader();
+  successor_->keep_steps_done(trainer, std::nullopt);
+  const std::optional<CheckpointEntry> newest = newest_whole(directory_.checkpoints());
+  ASSERT_TRUE(newest);
+  EXPECT_EQ(verify_checkpoint(newest->path).early_end, (ScheduleEnd{9, 3}));
+  EXPECT_TRUE(says(file_content(newest->path / "config.txtpb"), "decay_steps: 9"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,8 @@ TEST(TimeFit, BeginsAtTheLastStepFromWhichTheCooldownFits) {
   int64_t step = 1;
   std::optional<ScheduleEnd> end;
   for (; !end; ++step) {
-    end = end_to_begin_now(schedule, 101,
-                           {.steps_done = step, .elapsed = 0.1 * step, .step_seconds = 0.1});
+    end =
+        early_end(schedule, 101, {.steps_done = step, .elapsed = 0.1 * step, .step_seconds = 0.1});
   }
   // 98.98 seconds are 989 steps; with 791 before it, a cool-down of a fifth ends after 988.
   EXPECT_EQ(*end, (ScheduleEnd{988, 197}));
@@ -47,25 +48,53 @@ TEST(TimeFit, BeginsAtTheLastStepFromWhichTheCooldownFits) {
 TEST(TimeFit, ChangesNothingWhereAllStepsFit) {
   const LearningRateSchedule schedule = wsd(979, 195);
   for (int64_t step = 1; step < 979; ++step) {
-    EXPECT_FALSE(end_to_begin_now(
-        schedule, 100, {.steps_done = step, .elapsed = 0.1 * step, .step_seconds = 0.1}));
+    EXPECT_FALSE(
+        early_end(schedule, 100, {.steps_done = step, .elapsed = 0.1 * step, .step_seconds = 0.1}));
   }
 }
 
 TEST(TimeFit, NeedsALimitAndACooldownThatIsAPart) {
   const RunPace late{.steps_done = 10, .elapsed = 1e6, .step_seconds = 1};
-  EXPECT_TRUE(end_to_begin_now(wsd(100, 50), 100, late));
-  EXPECT_FALSE(end_to_begin_now(wsd(100, 50), 0, late));
-  EXPECT_FALSE(end_to_begin_now(wsd(100, 100), 100, late));
-  EXPECT_FALSE(end_to_begin_now(wsd(100, 0), 100, late));
+  EXPECT_TRUE(early_end(wsd(100, 50), 100, late));
+  EXPECT_FALSE(early_end(wsd(100, 50), 0, late));
+  EXPECT_FALSE(early_end(wsd(100, 100), 100, late));
+  EXPECT_FALSE(early_end(wsd(100, 0), 100, late));
 }
 
 TEST(TimeFit, WaitsForTheEndOfWarmUp) {
   const LearningRateSchedule schedule = wsd(kMany, kMany / 5, 50);
-  EXPECT_FALSE(
-      end_to_begin_now(schedule, 1, {.steps_done = 49, .elapsed = 0.9, .step_seconds = 0.01}));
-  EXPECT_TRUE(
-      end_to_begin_now(schedule, 1, {.steps_done = 50, .elapsed = 0.9, .step_seconds = 0.01}));
+  EXPECT_FALSE(early_end(schedule, 1, {.steps_done = 49, .elapsed = 0.9, .step_seconds = 0.01}));
+  EXPECT_TRUE(early_end(schedule, 1, {.steps_done = 50, .elapsed = 0.9, .step_seconds = 0.01}));
+}
+
+TEST(TimeFit, SettlesTheStepsOfASlopeAtTheEndOfWarmUpAlone) {
+  for (const auto kind :
+       {LearningRateSchedule::Kind::kCosine, LearningRateSchedule::Kind::kLinear}) {
+    const LearningRateSchedule slope{.kind = kind, .warmup_steps = 50, .decay_steps = 1000};
+    const auto end_at = [&](int64_t step, double pace) {
+      return early_end(slope, 100, {.steps_done = step, .elapsed = 6, .step_seconds = pace});
+    };
+    // 90 of 96 seconds are left.
+    EXPECT_EQ(end_at(50, 0.125), (ScheduleEnd{50 + 720, 0}));
+    EXPECT_EQ(end_at(50, 100), (ScheduleEnd{51, 0})) << "at least one more step";
+    EXPECT_FALSE(end_at(50, 0.09)) << "all fit";
+    EXPECT_FALSE(end_at(49, 0.125));
+    EXPECT_FALSE(end_at(51, 0.125));
+  }
+}
+
+TEST(TimeFit, LeavesAConstantRateAlone) {
+  EXPECT_FALSE(early_end({.kind = LearningRateSchedule::Kind::kConstant, .decay_steps = 100}, 1,
+                         {.steps_done = 0, .elapsed = 1, .step_seconds = 1}));
+}
+
+TEST(PaceWatch, BeginsAfterTheFirstStepsOrWhereARunGoesOn) {
+  PaceWatch fresh(3), later(3);
+  for (int64_t step = 0; step <= 3; ++step) EXPECT_FALSE(fresh.step_seconds(step));
+  EXPECT_GE(*fresh.step_seconds(4), 0);
+  EXPECT_FALSE(fresh.step_seconds(2)) << "after a rollback";
+  EXPECT_FALSE(later.step_seconds(100));
+  EXPECT_TRUE(later.step_seconds(101));
 }
 
 /// A run of more steps than its time limit allows; of a moment that a busy machine may well use up.
@@ -102,7 +131,9 @@ class TimeFitRun : public testing::Test {
     }
     return rates;
   }
-  std::string log() const { return file_content(folder_ / "log"); }
+  std::string log() const {
+    return std::filesystem::exists(folder_ / "log") ? file_content(folder_ / "log") : "";
+  }
   RunSummary train(const config::RunConfig& config, const std::string& name,
                    const StopRequest& stop = {}) {
     TrainingRun run(
@@ -120,8 +151,10 @@ class TimeFitRun : public testing::Test {
 };
 
 TEST_F(TimeFitRun, CoolsDownWithinItsLimitAndItsConfigRepeatsIt) {
-  const config::RunConfig left =
-      until_fitted([&](double seconds) { EXPECT_TRUE(train(config(seconds), "run").ended_early); });
+  bool ended_early = false;
+  const config::RunConfig left = until_fitted(
+      [&](double seconds) { ended_early = train(config(seconds), "run").ended_early; });
+  EXPECT_TRUE(ended_early);
   EXPECT_EQ(left.train().time_limit_seconds(), 0);
   EXPECT_FALSE(left.schedule().fit_time_limit());
   EXPECT_EQ(left.schedule().decay_steps(), left.train().steps());
@@ -135,6 +168,26 @@ TEST_F(TimeFitRun, CoolsDownWithinItsLimitAndItsConfigRepeatsIt) {
   EXPECT_FALSE(train(left, "again").ended_early);
   EXPECT_EQ(rates("again"), fitted);
   EXPECT_TRUE(weights("again") == weights("run"));
+}
+
+TEST_F(TimeFitRun, ASlopeFallsOverTheStepsThatWarmUpForetells) {
+  const auto is_settled = [&] { return bool(says(log(), "the time limit leaves time for")); };
+  for (double seconds = 0.25; !is_settled() && seconds < 60; seconds *= 2) {
+    std::filesystem::remove_all(folder_ / "run");
+    train(layered_run(folder_, fmt::format("schedule {{ warmup_steps: 10 fit_time_limit: true }} "
+                                           "train {{ steps: {} time_limit_seconds: {} }}",
+                                           kMany, seconds)),
+          "run");
+  }
+  const std::vector<std::string> file = {(folder_ / "run/config.txtpb").string()};
+  const config::RunConfig left = config::load(file);
+  ASSERT_LT(left.train().steps(), kMany);
+  // A machine that has become slower since warm-up cuts the run off.
+  train(left, "again");
+  const std::vector<double> fitted = rates("run"), again = rates("again");
+  ASSERT_EQ(again.size(), size_of(left));
+  ASSERT_LE(fitted.size(), again.size());
+  EXPECT_TRUE(std::ranges::equal(fitted, std::span(again).first(fitted.size())));
 }
 
 TEST_F(TimeFitRun, ARunThatIsStoppedMeanwhileGoesOnToTheSameEnd) {
