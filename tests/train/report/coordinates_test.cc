@@ -83,6 +83,12 @@ TEST(Coordinates, TheChartNamesEveryLayerWithItsExponents) {
       std::regex(
           R"re(<line class="line" stroke="[^"0-9][^"]*" x1="[0-9.]+" y1="[0-9.]+" x2="[0-9.]+")re")));
   EXPECT_NE(svg.find("size ~ width^1.00, move ~ width^0.50"), std::string::npos);
+  // Its exponents stand a line below its name.
+  std::smatch lines;
+  ASSERT_TRUE(std::regex_search(
+      svg, lines,
+      std::regex(R"re( y="([0-9.]+)">blocks: grows</text>\s*<text [^>]*y="([0-9.]+)">)re")));
+  EXPECT_NEAR(std::stod(lines[2]) - std::stod(lines[1]), 16, 4);
   for (double& size : check.layers[0].sizes[1]) size = std::nan("");
   expect_well_formed_xml(coordinate_chart(check));
 }
