@@ -40,6 +40,13 @@ TEST(Trainer, TheLossFalls) {
   EXPECT_LT(run.losses.back(), 0.6 * run.losses.front());
 }
 
+TEST(Trainer, ARankAloneTellsNothingOfCommunication) {
+  const TemporaryDirectory folder;
+  Trainer trainer = Trainer::create(tiny_run(folder));
+  EXPECT_EQ(trainer.step().exposed_comm_ms, -1);
+  EXPECT_TRUE(trainer.overlap().steps().empty());
+}
+
 TEST(Trainer, MicroBatchesChangeRoundingOnly) {
   const TemporaryDirectory folder;
   const std::string plain = "model { gpt2 { dropout: 0 } }";
