@@ -28,10 +28,10 @@ class Record {
     snapshot_.device = parse_device("host:0");
     happens(Action::kAlloc, 0, 700, "normal_", "");
     happens(Action::kAlloc, 700, 300, "normal_", "");
-    step("step 1");
+    mark("step 1");
     happens(Action::kAlloc, 7000, 4000, "before", "h.9");
     happens(Action::kFreeRequested, 7000, 4000, "before", "h.9");
-    step("step 2");
+    mark("step 2");
     happens(Action::kAlloc, 1000, 100, "mm", "h.0");
     happens(Action::kAlloc, 2000, 500, "add", "h.1");
     happens(Action::kFreeRequested, 1000, 100, "mm", "h.0");
@@ -57,6 +57,11 @@ class Record {
     return read_memory_timeline(write(), grouping, most_groups);
   }
   std::filesystem::path folder() const { return folder_.path(); }
+  /// A mark in the recording, which "step N" begins a step with.
+  void mark(const char* label) {
+    happens(Action::kUserDefined, 0, 0, nullptr, "");
+    snapshot_.trace.back().label = label;
+  }
 
  private:
   static BlockInfo block(size_t offset, size_t size, const char* op) {
@@ -74,11 +79,6 @@ class Record {
     entry.context.module = std::move(module);
     snapshot_.trace.push_back(std::move(entry));
   }
-  void step(const char* label) {
-    happens(Action::kUserDefined, 0, 0, nullptr, "");
-    snapshot_.trace.back().label = label;
-  }
-
   MemorySnapshot snapshot_;
   TemporaryDirectory folder_;
 };
@@ -97,6 +97,14 @@ TEST(MemoryTimeline, FollowsTheLastStepThatTheRecordNames) {
   EXPECT_EQ(timeline.peak, 2u);
   EXPECT_DOUBLE_EQ(timeline.moments[0].ms, 0);
   EXPECT_DOUBLE_EQ(timeline.moments[2].ms, 1);
+}
+
+TEST(MemoryTimeline, MarksOfAUserBeginNoStep) {
+  Record record;
+  record.mark("evaluation");
+  const MemoryTimeline timeline = record.read(MemoryGrouping::kOperator);
+  EXPECT_EQ(timeline.title, "step 2");
+  EXPECT_EQ(timeline.moments.front().total(), 1000);
 }
 
 TEST(MemoryTimeline, GroupsAreOrderedByTheirShareOfThePeak) {
