@@ -7,13 +7,15 @@
 #include <algorithm>
 #include <chrono>
 #include <list>
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/base/service_thread.h"
-#include "dist/rendezvous/connection.h"
+#include "dist/rendezvous/door_guest.h"
 #include "dist/rendezvous/listening.h"
 #include "dist/rendezvous/secret.h"
 #include "dist/rendezvous/socket.h"
@@ -27,32 +29,14 @@ using Clock = std::chrono::steady_clock;
 using Kind = StoreMessage::Kind;
 using std::chrono::seconds;
 
-/// For a connection to say what it has to say first, and to read why it is refused.
-constexpr seconds kTimeToSay(10);
+/// To read why it is refused.
 constexpr seconds kTimeToRead(1);
-/// A process that has not answered for so long is not called: the ranks would wait for it.
-constexpr seconds kFresh(3);
+/// One that takes nothing of what it is given for so long is given no more.
+constexpr seconds kTimeToTake(30);
+/// For those that still take something when the job ends, to come to the message that says so.
+constexpr seconds kTimeToTakeTheRest(5);
 /// An old connection makes way for a new one.
 constexpr size_t kMostGuests = 256;
-
-/// A connection.
-struct Guest {
-  enum class Standing { kStranger, kKnown, kBuilding, kReady, kLeaving, kGone };
-
-  Guest(Descriptor socket, std::string address)
-      : connection(std::move(socket), kLargestHello), from(std::move(address)) {}
-
-  Connection connection;
-  std::string from;  ///< "10.0.0.2:4711"
-  Standing standing = Standing::kStranger;
-  std::string place;
-  std::optional<Clock::time_point> give_up = Clock::now() + kTimeToSay;  ///< when it is closed
-  Clock::time_point answered;
-
-  bool can_be_called(Clock::time_point now) const {
-    return standing == Standing::kReady && now - answered < kFresh;
-  }
-};
 
 /// Why texts "what, text, what, text ..." from `begin` on are not those of `facts`, or "".
 std::string difference_of(const std::vector<JoinFact>& facts, const std::vector<std::string>& texts,
@@ -82,10 +66,10 @@ struct Door::State {
   void listen() LS_REQUIRES(mutex);
   void serve(Clock::time_point now) LS_REQUIRES(mutex);
   void accept_all() LS_REQUIRES(mutex);
-  void read(Guest& guest) LS_REQUIRES(mutex);
-  void handle(Guest& guest, StoreMessage message) LS_REQUIRES(mutex);
-  void greet(Guest& guest, const StoreMessage& hello) LS_REQUIRES(mutex);
-  void refuse(Guest& guest, StoreStatus status, const std::string& why) LS_REQUIRES(mutex);
+  void read(DoorGuest& guest) LS_REQUIRES(mutex);
+  void handle(DoorGuest& guest, StoreMessage message) LS_REQUIRES(mutex);
+  void greet(DoorGuest& guest, const StoreMessage& hello) LS_REQUIRES(mutex);
+  void refuse(DoorGuest& guest, StoreStatus status, const std::string& why) LS_REQUIRES(mutex);
   void look_at_all(Clock::time_point now) LS_REQUIRES(mutex);
   void say_goodbye();
 
@@ -94,11 +78,12 @@ struct Door::State {
 
   mutable Mutex mutex;
   Descriptor listener LS_GUARDED_BY(mutex);
-  std::list<Guest> guests LS_GUARDED_BY(mutex);
+  std::list<DoorGuest> guests LS_GUARDED_BY(mutex);
   Clock::time_point next_look LS_GUARDED_BY(mutex) = Clock::now();
   int ranks LS_GUARDED_BY(mutex) = 0;
   int most LS_GUARDED_BY(mutex) = 0;
   std::vector<std::string> doors LS_GUARDED_BY(mutex);
+  uint64_t last_given LS_GUARDED_BY(mutex) = 0;  ///< id of a message
   std::optional<JoinEnd> end LS_GUARDED_BY(mutex);
 
   ServiceThread thread;  // last: uses all of the above
@@ -114,8 +99,8 @@ void Door::State::run() {
         if (end) break;
         until = next_look;
         files.push_back({listener.get(), POLLIN, 0});  // -1 is ignored
-        for (const Guest& guest : guests) {
-          const bool unsent = guest.connection.unsent_bytes() > 0;
+        for (const DoorGuest& guest : guests) {
+          const bool unsent = guest.connection.unsent_bytes() > 0 || guest.has_more();
           files.push_back({guest.connection.socket().get(),
                            static_cast<short>(unsent ? POLLIN | POLLOUT : POLLIN), 0});
         }
@@ -135,8 +120,9 @@ void Door::State::run() {
 }
 
 void Door::State::serve(Clock::time_point now) {
-  for (Guest& guest : guests) {
+  for (DoorGuest& guest : guests) {
     guest.connection.flush();
+    guest.send_more();
     read(guest);
   }
   if (now >= next_look) {
@@ -145,8 +131,8 @@ void Door::State::serve(Clock::time_point now) {
     look_at_all(now);
   }
   accept_all();
-  std::erase_if(guests, [&](const Guest& guest) {
-    return guest.standing == Guest::Standing::kGone || (guest.give_up && *guest.give_up < now);
+  std::erase_if(guests, [&](const DoorGuest& guest) {
+    return guest.standing == DoorGuest::Standing::kGone || (guest.give_up && *guest.give_up < now);
   });
 }
 
@@ -165,8 +151,9 @@ void Door::State::accept_all() {
   if (!listener) return;
   for (Accepted accepted = accept_at(listener); accepted.socket; accepted = accept_at(listener)) {
     if (guests.size() >= kMostGuests) {
-      const auto oldest = std::ranges::find_if(
-          guests, [](const Guest& guest) { return guest.standing == Guest::Standing::kStranger; });
+      const auto oldest = std::ranges::find_if(guests, [](const DoorGuest& guest) {
+        return guest.standing == DoorGuest::Standing::kStranger;
+      });
       guests.erase(oldest == guests.end() ? guests.begin() : oldest);
     }
     keep_alive(accepted.socket, kJoinSilence);
@@ -174,8 +161,8 @@ void Door::State::accept_all() {
   }
 }
 
-void Door::State::read(Guest& guest) {
-  using Standing = Guest::Standing;
+void Door::State::read(DoorGuest& guest) {
+  using Standing = DoorGuest::Standing;
   std::string why;
   const bool open = guest.connection.receive(why);
   try {
@@ -190,11 +177,12 @@ void Door::State::read(Guest& guest) {
   if (!open) guest.standing = Standing::kGone;
 }
 
-void Door::State::handle(Guest& guest, StoreMessage message) {
-  using Standing = Guest::Standing;
+void Door::State::handle(DoorGuest& guest, StoreMessage message) {
+  using Standing = DoorGuest::Standing;
   const auto is = [&](Standing standing, Kind kind) {
     return guest.standing == standing && message.kind == kind;
   };
+  const bool is_ready = guest.standing == Standing::kReady;
   if (guest.standing == Standing::kStranger) {
     greet(guest, message);
   } else if (is(Standing::kKnown, Kind::kSet)) {
@@ -212,11 +200,13 @@ void Door::State::handle(Guest& guest, StoreMessage message) {
     guest.connection.send({Kind::kCheck, 0, {ranks, most}, doors});
   } else if (is(Standing::kReady, Kind::kCheck)) {
     guest.answered = Clock::now();
+  } else if (message.kind == Kind::kAnswer && (is_ready || guest.is_called)) {
+    guest.has_taken(message.id, Clock::now());
   }
 }
 
-void Door::State::greet(Guest& guest, const StoreMessage& hello) {
-  using Standing = Guest::Standing;
+void Door::State::greet(DoorGuest& guest, const StoreMessage& hello) {
+  using Standing = DoorGuest::Standing;
   if (hello.kind != Kind::kHello || hello.numbers.empty() || hello.texts.empty() ||
       (hello.texts[0] != kJoinMagic && hello.texts[0] != kStoreMagic)) {
     guest.standing = Standing::kGone;
@@ -240,12 +230,12 @@ void Door::State::greet(Guest& guest, const StoreMessage& hello) {
                   fmt::format("it does not know the secret of job \"{}\"", options.job));
   }
   guest.standing = Standing::kKnown;
-  guest.give_up = Clock::now() + kTimeToSay;
+  guest.give_up = Clock::now() + DoorGuest::kTimeToSay;
   guest.connection.set_largest_message(kLargestStoreMessage);
   guest.connection.send({Kind::kWelcome, 0, {}, {}});
 }
 
-void Door::State::refuse(Guest& guest, StoreStatus status, const std::string& why) {
+void Door::State::refuse(DoorGuest& guest, StoreStatus status, const std::string& why) {
   guest.connection.send(
       {Kind::kRefusal,
        0,
@@ -253,15 +243,16 @@ void Door::State::refuse(Guest& guest, StoreStatus status, const std::string& wh
        {fmt::format("the connection from {} was refused: {}.", guest.from, why)}});
   guest.connection.end_sending();
   // Closed after it has read that.
-  guest.standing = Guest::Standing::kLeaving;
+  guest.standing = DoorGuest::Standing::kLeaving;
   guest.give_up = Clock::now() + kTimeToRead;
 }
 
 void Door::State::look_at_all(Clock::time_point now) {
-  for (Guest& guest : guests) {
-    if (guest.standing != Guest::Standing::kReady) continue;
+  for (DoorGuest& guest : guests) {
+    if (guest.standing != DoorGuest::Standing::kReady) continue;
+    if (guest.takes && now - guest.answered > kTimeToTake) guest.end_taking();
     if (guest.connection.silent_for(now) >= kJoinSilence) {
-      guest.standing = Guest::Standing::kGone;
+      guest.standing = DoorGuest::Standing::kGone;
     } else if (guest.connection.unsent_bytes() == 0) {
       guest.connection.send({Kind::kCheck, 0, {ranks, most}, doors});
     }
@@ -273,12 +264,17 @@ void Door::State::look_at_all(Clock::time_point now) {
 void Door::State::say_goodbye() {
   const MutexLock lock(mutex);
   listener.reset();
-  for (Guest& guest : guests) {
-    guest.connection.send({Kind::kClosing, 0, {static_cast<int64_t>(*end)}, {}});
+  bool some_take = false;
+  for (DoorGuest& guest : guests) {
+    some_take = some_take || guest.takes;
+    guest.send_rest();
+    if (!guest.is_called) {
+      guest.connection.send({Kind::kClosing, 0, {static_cast<int64_t>(*end)}, {}});
+    }
     guest.connection.end_sending();
   }
-  const auto until = Clock::now() + kTimeToRead;
-  for (Guest& guest : guests) {
+  const auto until = Clock::now() + (some_take ? kTimeToTakeTheRest : kTimeToRead);
+  for (DoorGuest& guest : guests) {
     std::string why;
     while (wait_for(guest.connection.socket(), guest.connection.unsent_bytes() > 0, until)) {
       guest.connection.flush();
@@ -316,29 +312,75 @@ void Door::tell(int ranks, int most, std::vector<std::string> doors) {
 int Door::ready() const {
   const MutexLock lock(state_->mutex);
   const auto now = Clock::now();
-  return static_cast<int>(std::ranges::count_if(
-      state_->guests, [&](const Guest& guest) { return guest.can_be_called(now); }));
+  return static_cast<int>(std::ranges::count_if(state_->guests, [&](const DoorGuest& guest) {
+    return guest.can_be_called(now) && !guest.takes;
+  }));
+}
+
+int Door::begin_giving(int count) {
+  const MutexLock lock(state_->mutex);
+  const auto now = Clock::now();
+  int begun = 0;
+  for (DoorGuest& guest : state_->guests) {
+    LS_ASSERT(!guest.is_taking());
+    if (begun == count || !guest.can_be_called(now)) continue;
+    guest.takes = true;
+    ++begun;
+  }
+  return begun;
+}
+
+void Door::give(std::vector<std::string> parts) {
+  const MutexLock lock(state_->mutex);
+  for (std::string& part : parts) {
+    const size_t bytes = part.size();
+    const auto message =
+        std::make_shared<StoreMessage>(StoreMessage{Kind::kSet, ++state_->last_given, {}, {}});
+    message->texts.push_back(std::move(part));
+    for (DoorGuest& guest : state_->guests) {
+      if (guest.is_taking()) guest.give(message, bytes);
+    }
+  }
+  state_->wake.wake();
+}
+
+Door::Given Door::given() const {
+  const MutexLock lock(state_->mutex);
+  Given given;
+  for (const DoorGuest& guest : state_->guests) {
+    if (!guest.is_taking()) continue;
+    ++given.processes;
+    given.left = std::max(given.left, guest.untaken_bytes());
+  }
+  return given;
+}
+
+void Door::end_giving() {
+  const MutexLock lock(state_->mutex);
+  for (DoorGuest& guest : state_->guests) {
+    if (guest.is_taking()) guest.end_taking();
+  }
 }
 
 std::vector<std::string> Door::call(int count, int first, const std::vector<std::string>& texts) {
   const MutexLock lock(state_->mutex);
   const auto now = Clock::now();
-  std::vector<Guest*> called;
-  for (Guest& guest : state_->guests) {
-    if (static_cast<int>(called.size()) < count && guest.can_be_called(now)) {
+  const bool some_take = std::ranges::any_of(state_->guests, &DoorGuest::is_taking);
+  std::vector<DoorGuest*> called;
+  for (DoorGuest& guest : state_->guests) {
+    if (static_cast<int>(called.size()) < count && guest.can_be_called(now) &&
+        guest.takes == some_take) {
       called.push_back(&guest);
     }
   }
   std::vector<std::string> places;
-  for (const Guest* guest : called) places.push_back(guest->place);
+  for (const DoorGuest* guest : called) places.push_back(guest->place);
   StoreMessage message{Kind::kPost, 0, {0}, texts};
   message.texts.insert(message.texts.end(), places.begin(), places.end());
   for (size_t i = 0; i < called.size(); ++i) {
+    DoorGuest& guest = *called[i];
     message.numbers[0] = first + static_cast<int64_t>(i);
-    called[i]->connection.send(message);
-    called[i]->connection.end_sending();
-    called[i]->standing = Guest::Standing::kLeaving;
-    called[i]->give_up = now + kTimeToSay;
+    guest.call(message, now);
   }
   if (!called.empty()) state_->wake.wake();
   return places;

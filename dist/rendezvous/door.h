@@ -27,7 +27,10 @@ struct DoorOptions {
 /// A process is admitted by the checks of a job's start, and then waits here until it is called:
 /// between two steps, when there is room for it. The door has a thread of its own, so that a
 /// refusal does not wait for the end of a step, and a process that waits knows that the leader
-/// lives. While another program listens at the port, the door tries again. Thread-safe.
+/// lives. While another program listens at the port, the door tries again.
+///
+/// Those that wait can be given what the job's ranks have, while these go on, so that they have it
+/// when they are called. Thread-safe.
 class Door {
  public:
   explicit Door(DoorOptions options);
@@ -40,10 +43,29 @@ class Door {
   /// opens its door that takes the leader's place.
   void tell(int ranks, int most, std::vector<std::string> doors = {});
   /// Number of processes that can be called: they are ready, and have answered in the last seconds.
+  /// Without those that are given something.
   int ready() const;
-  /// Calls up to `count` of those, in the order in which they came: their numbers are `first` and
-  /// those that follow, and each gets `texts` and then the places of all that are called. Returns
-  /// the places.
+
+  /// What processes are given.
+  struct Given {
+    int processes = 0;  ///< that are given something, and still there
+    size_t left = 0;    ///< bytes that one of them has not taken yet; the most of any
+  };
+  /// From now on gives the same to up to `count` of those that are ready, in the order in which
+  /// they came; returns how many they are. Only while nobody is given anything.
+  int begin_giving(int count);
+  /// Gives them these bytes: each of `parts`, of at most 16 MiB, arrives as a whole, in this order
+  /// (Newcomer::wait). Returns at once. One that takes nothing for half a minute is given no more,
+  /// and waits like the others.
+  void give(std::vector<std::string> parts);
+  Given given() const;
+  /// They wait like the others from now on. What they have been given in part is of no use.
+  void end_giving();
+
+  /// Calls up to `count` of those that are ready, in the order in which they came: their numbers
+  /// are `first` and those that follow, and each gets `texts` and then the places of all that are
+  /// called. Returns the places. While some are given something it calls these alone, and each is
+  /// called once it has taken all of that.
   std::vector<std::string> call(int count, int first, const std::vector<std::string>& texts);
   /// Nobody can join from now on.
   void close(JoinEnd end);

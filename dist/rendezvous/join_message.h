@@ -20,12 +20,14 @@ namespace lockstep::dist {
 //   door:    kCheck   ranks that there are, most that there may be; every kJoinLook; where the door
 //                     may open next, should the leader be lost
 //   process: kCheck   without contents
+//   door:    kSet     bytes of what it is given before it is called (Door::give); any number of them
+//   process: kAnswer  for each of those, once it has taken them, with the same id
 //   door:    kPost    its number; what it needs to know to meet the ranks
 //
 // At any time the door may say kRefusal (StoreStatus; text) or kClosing (JoinEnd).
 
 inline constexpr const char* kJoinMagic = "lockstep-join";
-inline constexpr int64_t kJoinProtocol = 2;
+inline constexpr int64_t kJoinProtocol = 3;
 /// How often the door and those who wait there look for each other.
 inline constexpr std::chrono::milliseconds kJoinLook{500};
 /// A host that does not answer for so long has vanished.

@@ -91,7 +91,8 @@ bool Newcomer::knock_at(const std::string& address, const NewcomerOptions& optio
 }
 
 Newcomer::Outcome Newcomer::wait(const std::string& place, const std::vector<JoinFact>& facts,
-                                 const OnWait& on_wait, milliseconds silence) {
+                                 const OnWait& on_wait, const OnGiven& on_given,
+                                 milliseconds silence) {
   StoreMessage ready{Kind::kJoin, 0, {}, {place}};
   add_facts(ready.texts, facts);
   connection_->send(ready);
@@ -104,6 +105,11 @@ Newcomer::Outcome Newcomer::wait(const std::string& place, const std::vector<Joi
     if (message.kind == Kind::kPost && message.numbers.size() == 1) {
       connection_.reset();
       return {Call{static_cast<int>(message.numbers[0]), std::move(message.texts)}, {}};
+    }
+    if (message.kind == Kind::kSet && has_form(message, 0, 1)) {
+      if (on_given) on_given(message.texts[0]);
+      connection_->send({Kind::kAnswer, message.id, {}, {}});
+      continue;
     }
     if (message.kind != Kind::kCheck || message.numbers.size() != 2) continue;
     connection_->send({Kind::kCheck, 0, {}, {}});

@@ -51,10 +51,15 @@ class Newcomer {
   };
   /// How many ranks there are, and may be.
   using OnWait = std::function<void(int64_t ranks, int64_t most)>;
+  /// A part of what this process is given while it waits (Door::give); the next comes once this
+  /// has returned.
+  using OnGiven = std::function<void(const std::string& part)>;
   /// Says that it is ready, and waits until it is called or the job ends. `place` is for the ranks.
   /// Calls `on_wait` at first and when what it tells has changed. Throws PeerLostError once the
-  /// leader is lost, or has said nothing for `silence`; the errors of a refusal.
+  /// leader is lost, or has said nothing for `silence`; the errors of a refusal and of `on_given`,
+  /// which may be empty.
   Outcome wait(const std::string& place, const std::vector<JoinFact>& facts, const OnWait& on_wait,
+               const OnGiven& on_given = {},
                std::chrono::milliseconds silence = std::chrono::seconds(30));
 
  private:

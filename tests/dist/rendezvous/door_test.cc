@@ -51,11 +51,16 @@ class DoorOfAJob : public testing::Test {
             .limit = 20s};
   }
   /// What a process hears that waits at `place`.
-  std::future<Newcomer::Outcome> come(const std::string& place, const std::string& data = "77") {
-    return std::async(std::launch::async, [this, place, data] {
+  std::future<Newcomer::Outcome> come(const std::string& place, const std::string& data = "77",
+                                      const Newcomer::OnGiven& on_given = {}) {
+    return std::async(std::launch::async, [this, place, data, on_given] {
       Newcomer newcomer(options());
-      return newcomer.wait(place, {{"hash of its data", data}}, [](int64_t, int64_t) {});
+      return newcomer.wait(
+          place, {{"hash of its data", data}}, [](int64_t, int64_t) {}, on_given);
     });
+  }
+  bool all_is_taken() const {
+    return comes_true([&] { return door_->given().left == 0; });
   }
   bool are_ready(int count) const {
     return comes_true([&] { return door_->ready() == count; });
@@ -211,6 +216,111 @@ TEST_F(DoorOfAJob, DoesNotCallAProcessThatHasEnded) {
   ASSERT_TRUE(are_ready(1));
   EXPECT_THAT(door_->call(2, 2, {}), ElementsAre("place 1"));
   (void)waiting.get();
+}
+
+TEST_F(DoorOfAJob, GivesAllThatItHasBeforeItCalls) {
+  open();
+  std::vector<std::string> taken;
+  auto first = come("place 1", "77", [&](const std::string& part) { taken.push_back(part); });
+  ASSERT_TRUE(are_ready(1));
+  auto second = come("place 2");
+  ASSERT_TRUE(are_ready(2));
+  EXPECT_EQ(door_->given().processes, 0);
+  EXPECT_EQ(door_->begin_giving(1), 1);
+  EXPECT_EQ(door_->ready(), 1);
+  EXPECT_EQ(door_->given().processes, 1);
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < 20; ++i) parts.emplace_back((i % 3) << 20, static_cast<char>('a' + i));
+  door_->give({"one", ""});
+  door_->give(parts);
+  EXPECT_THAT(door_->call(2, 5, {"key"}), ElementsAre("place 1")) << "the other is given nothing";
+  EXPECT_EQ(door_->given().processes, 0);
+  const Newcomer::Outcome called = first.get();
+  ASSERT_TRUE(called.call);
+  EXPECT_EQ(called.call->number, 5);
+  EXPECT_THAT(called.call->texts, ElementsAre("key", "place 1"));
+  parts.insert(parts.begin(), {"one", ""});
+  EXPECT_TRUE(taken == parts);
+  EXPECT_THAT(door_->call(1, 6, {}), ElementsAre("place 2"));
+  EXPECT_TRUE(second.get().call);
+}
+
+TEST_F(DoorOfAJob, GivesTheSameToSeveral) {
+  open();
+  std::vector<std::string> taken[2];
+  std::vector<std::future<Newcomer::Outcome>> waiting;
+  for (auto& each : taken) {
+    waiting.push_back(come("", "77", [&](const std::string& part) { each.push_back(part); }));
+  }
+  ASSERT_TRUE(are_ready(2));
+  EXPECT_EQ(door_->begin_giving(3), 2);
+  door_->give({"one", "two"});
+  EXPECT_EQ(door_->call(2, 2, {}).size(), 2);
+  for (auto& each : waiting) EXPECT_TRUE(each.get().call);
+  for (const auto& each : taken) EXPECT_THAT(each, ElementsAre("one", "two"));
+}
+
+TEST_F(DoorOfAJob, KnowsHowMuchIsStillToBeTaken) {
+  open();
+  std::promise<void> goes_on;
+  auto waiting =
+      come("place 1", "77",
+           [&, gate = goes_on.get_future().share()](const std::string&) { gate.wait(); });
+  ASSERT_TRUE(are_ready(1));
+  door_->begin_giving(1);
+  door_->give({"1234", "56"});
+  EXPECT_EQ(door_->given().left, 6);
+  door_->give({"789"});
+  EXPECT_EQ(door_->given().left, 9);
+  goes_on.set_value();
+  EXPECT_TRUE(all_is_taken());
+  EXPECT_EQ(door_->given().processes, 1);
+  (void)door_->call(1, 2, {});
+  EXPECT_TRUE(waiting.get().call);
+}
+
+TEST_F(DoorOfAJob, GivesNothingToAProcessThatHasEnded) {
+  open();
+  struct Ended {};
+  auto gone = come("", "77", [](const std::string&) { throw Ended(); });
+  ASSERT_TRUE(are_ready(1));
+  door_->begin_giving(1);
+  door_->give({std::string(16 << 20, 'a'), std::string(16 << 20, 'b')});
+  EXPECT_THROW((void)gone.get(), Ended);
+  EXPECT_TRUE(comes_true([&] { return door_->given().processes == 0; }));
+  EXPECT_TRUE(door_->call(1, 2, {}).empty());
+}
+
+TEST_F(DoorOfAJob, ProcessesThatAreGivenNoMoreWaitOn) {
+  open();
+  std::vector<std::string> taken;
+  auto waiting = come("place 1", "77", [&](const std::string& part) { taken.push_back(part); });
+  ASSERT_TRUE(are_ready(1));
+  door_->begin_giving(1);
+  door_->give({"one"});
+  ASSERT_TRUE(all_is_taken());
+  door_->end_giving();
+  EXPECT_EQ(door_->given().processes, 0);
+  EXPECT_EQ(door_->ready(), 1);
+  door_->give({"two"});
+  EXPECT_EQ(door_->begin_giving(1), 1);
+  door_->give({"three"});
+  EXPECT_THAT(door_->call(1, 2, {}), ElementsAre("place 1"));
+  EXPECT_TRUE(waiting.get().call);
+  EXPECT_THAT(taken, ElementsAre("one", "three"));
+}
+
+TEST_F(DoorOfAJob, TellsThoseThatAreGivenSomethingHowTheJobEnds) {
+  open();
+  auto waiting = come("");
+  ASSERT_TRUE(are_ready(1));
+  door_->begin_giving(1);
+  door_->give(std::vector<std::string>(50, std::string(1 << 20, 'a')));
+  door_->close(JoinEnd::kStopped);
+  door_.reset();
+  const Newcomer::Outcome outcome = waiting.get();
+  EXPECT_FALSE(outcome.call);
+  EXPECT_EQ(outcome.end, JoinEnd::kStopped);
 }
 
 TEST_F(DoorOfAJob, TellsHowTheJobEnds) {
