@@ -499,9 +499,10 @@ void Trainer::update(StepInFlight& step, const Sums& sums) {
   }
   if (!step.result.audit.empty()) may_update = zeros_like(may_update);
   const Device there = optimizer_->step_count().device();  // the cpu with parallel.cpu_offload
-  optimizer_->step(gradients(), step.result.learning_rate, sums.gradient_mean,
-                   {.grad_factor = limit > 0 ? clip_factor(sums.norm, limit).to(there) : Tensor(),
-                    .found_inf = to(logical_not(may_update), DType::kF32, there)});
+  factors_ = {sums.gradient_mean, limit > 0 ? clip_factor(sums.norm, limit).to(there) : Tensor()};
+  optimizer_->step(
+      gradients(), step.result.learning_rate, factors_.mean,
+      {.grad_factor = factors_.clip, .found_inf = to(logical_not(may_update), DType::kF32, there)});
   if (!scaler_.is_enabled() || !step.result.audit.empty()) return;
   // Follows the scale where `outcome_of` will call the step finite.
   const Tensor can_back_off = gt(sums.loss_scale, settings_.outcome.smallest_loss_scale);

@@ -182,6 +182,13 @@ class Trainer {
   /// Gradients of the last step, valid until the next: for each parameter, or part of one that is
   /// this rank's, the sum over all ranks' targets, without the loss scale and before clipping.
   const std::vector<Tensor>& gradients() const { return sync_->gradients(); }
+  /// What the last update multiplied gradients by, as Optimizer::step takes it.
+  struct GradientFactors {
+    double mean = 1;
+    Tensor clip;  ///< DeviceScalars::grad_factor
+  };
+  /// Of the last step that updated after backward.
+  const GradientFactors& gradient_factors() const { return factors_; }
   /// Sums the gradients where every rank has a copy of the model; for its reports. Null where the
   /// model is sharded.
   dist::Reducer* reducer() { return reducer_; }
@@ -270,6 +277,7 @@ class Trainer {
   Task& task() { return *task_; }
   const Task& task() const { return *task_; }
   Optimizer& optimizer() { return *optimizer_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
   /// Enabled in F16_MIXED runs alone.
   GradScaler& scaler() { return scaler_; }
   const GradScaler& scaler() const { return scaler_; }
@@ -424,6 +432,7 @@ class Trainer {
   std::unique_ptr<Task> task_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<int64_t> updates_;  ///< the optimizer's steps, where they are known here
+  GradientFactors factors_;
   GradScaler scaler_;
   SpikeWatch spikes_;
   std::unique_ptr<EarlyUpdate> early_update_;  ///< where the config wants it

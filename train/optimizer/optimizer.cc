@@ -78,11 +78,11 @@ void Optimizer::step(const std::vector<Tensor>& gradients, double learning_rate,
 
 void Optimizer::step_part(std::span<const uint32_t> parameters,
                           const std::vector<Tensor>& gradients, double learning_rate,
-                          double grad_scale) {
+                          double grad_scale, const DeviceScalars& known_there) {
   const PhaseGuard phase(Phase::kOptimizer);
   const NoGradGuard no_grad;
-  update_groups(parameters, {gradients, learning_rate, grad_scale, {}});
-  if (keeps_averages()) move_averages(parameters, {});
+  update_groups(parameters, {gradients, learning_rate, grad_scale, known_there});
+  if (keeps_averages()) move_averages(parameters, known_there.found_inf);
 }
 
 void Optimizer::choose_groups(std::vector<Group> groups, std::vector<size_t> group_of) {

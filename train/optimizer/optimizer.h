@@ -34,7 +34,7 @@ class Optimizer {
   /// bits are those of `step`.
   void begin_parts() { count_step({}); }
   void step_part(std::span<const uint32_t> parameters, const std::vector<Tensor>& gradients,
-                 double learning_rate, double grad_scale);
+                 double learning_rate, double grad_scale, const DeviceScalars& known_there = {});
 
   /// How some of the parameters are updated.
   struct Group {

@@ -183,6 +183,7 @@ void note_change(const RunDirectory& directory, const WorldChange& change, int64
     if (!change.hosts.empty()) line.add("host", change.hosts.front());
     if (!change.joined_hosts.empty()) {
       line.add("ranks_joined", static_cast<int64_t>(change.joined_hosts.size()));
+      line.add("state_sent", change.state_sent);
     }
     line.add("ranks", change.ranks)
         .add("ranks_left", change.left)

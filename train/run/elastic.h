@@ -30,7 +30,8 @@ struct WorldChange {
   std::vector<std::string> joined_hosts;  ///< of those that have joined, one for each
   int ranks = 0;                          ///< there were before it
   int left = 0;                           ///< there are after it
-  std::string at;                         ///< time of day
+  int64_t state_sent = 0;  ///< bytes of state that the ranks sent while nobody trained
+  std::string at;          ///< time of day
   std::chrono::steady_clock::time_point noticed = std::chrono::steady_clock::now();
 };
 /// "rank 2 on host lsh1 is lost", "ranks 1, 2 on hosts lsh0, lsh1 are lost", "1 rank on host lsh1
@@ -114,9 +115,9 @@ int count_to_call(const config::RunConfig& config, int ranks, int most, int read
                   int64_t micro_batch_size);
 
 /// Adds a line to restarts.jsonl of a run, with the members of those that `lockstep launch` writes
-/// and `restart` 0. `step`: the last that was recorded before the loss; `resumed_from`: the step
-/// after which training goes on; `seconds` from the loss to the first step after it, if there was
-/// one. Errors of writing are ignored.
+/// and `restart` 0; `state_sent` is told where processes have joined. `step`: the last that was
+/// recorded before the loss; `resumed_from`: the step after which training goes on; `seconds` from
+/// the loss to the first step after it, if there was one. Errors of writing are ignored.
 void note_change(const RunDirectory& directory, const WorldChange& change, int64_t step,
                  int64_t resumed_from, std::optional<double> seconds) noexcept;
 

@@ -12,6 +12,7 @@
 #include "dist/rendezvous/newcomer.h"
 #include "train/build.h"
 #include "train/run/replicas.h"
+#include "train/run/state_taker.h"
 
 namespace lockstep::train {
 
@@ -104,12 +105,18 @@ std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
     if (carried.trainer.task == nullptr || carried.trainer.micro_batch_size != micro_batch_size) {
       carried.trainer = build(config, micro_batch_size);
     }
+    StateTaker taker(config, carried.trainer);
     dist::OpenPort port(dist::Members::is_local(start.door));
     std::optional<dist::Newcomer::Call> call;
+    bool takes = false;
+    const auto take = [&](const std::string& part) {
+      if (!std::exchange(takes, true)) tell("taking the state while the ranks train");
+      taker.take(part);
+    };
     try {
-      const auto outcome =
-          newcomer.wait(dist::Members::place_of(port), facts_of(*carried.trainer.task),
-                        [&](int64_t ranks, int64_t most) { tell(waiting_text(ranks, most)); });
+      const auto outcome = newcomer.wait(
+          dist::Members::place_of(port), facts_of(*carried.trainer.task),
+          [&](int64_t ranks, int64_t most) { tell(waiting_text(ranks, most)); }, take);
       if (!outcome.call) return outcome.end;
       call = outcome.call;
     } catch (const PeerLostError&) {
@@ -120,13 +127,14 @@ std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
     ++tries;
     dist::Members members(start, call->number, std::move(port), std::move(call->texts));
     dist::Members::Outcome outcome = members.meet(
-        {.told = "-1",
+        {.told = fmt::format("{}", taker.steps()),
          .wait = std::chrono::ceil<std::chrono::milliseconds>(
              std::chrono::duration<double>(config.parallel().elastic().wait_seconds())),
          .obstacle = [](const auto&) { return "the ranks that trained cannot be reached"; }});
     if (outcome.met) {
       add_present(carried.change, members.size(), members.hosts(), outcome.met->present);
-      carried.steps = -1;
+      carried.steps = taker.steps();
+      carried.last = taker.last();
       carried.source = source_of(outcome.met->present);
       elastic.met = std::move(outcome.met);
       elastic.carried = std::move(carried);

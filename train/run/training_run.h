@@ -27,6 +27,7 @@
 #include "train/run/non_finite.h"
 #include "train/run/replicas.h"
 #include "train/run/slow_rank.h"
+#include "train/run/state_giver.h"
 #include "train/run/stop_rule.h"
 #include "train/run/time_fit.h"
 #include "train/trainer.h"
@@ -154,8 +155,12 @@ class TrainingRun {
   /// Lets processes knock that want to join this run, until close_door.
   void open_door();
   void close_door(RunEnd end);
-  /// After a step: throws JoinRequest on all ranks if processes are to join them now.
-  void let_in(RunLog& log);
+  /// After a step: gives the state to processes that wait to join, or throws JoinRequest on all
+  /// ranks if they are to join now.
+  void let_in(const StepResult& step, RunLog& log);
+  /// Begins to give the state to `count` of them. Returns whether they can be given it while the
+  /// ranks train.
+  bool begin_giving(int count, RunLog& log);
   /// Whether nothing that follows a step changes the state that it left.
   bool is_usual(const StepResult& step) const;
   /// Whether the ranks that are left go on; then ElasticRun has what they go on with.
@@ -241,6 +246,8 @@ class TrainingRun {
   std::vector<std::string> save_problems_;  ///< checkpoints that could not be removed
   CheckpointSaver saver_;                   // its thread uses what is above
   MemoryCopies copies_;                     // as does this one
+  std::optional<StateGiver> giver_;         ///< while processes take the state
+  bool stands_still_ = false;               ///< for those that could not take it meanwhile
   NonFiniteGuard guard_;
   HeldOutWatch held_out_;
   bool can_roll_back_;

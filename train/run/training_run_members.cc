@@ -1,7 +1,11 @@
 // The part of TrainingRun that goes on without ranks that were lost, and with those that join.
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "configs/run.pb.h"
 #include "core/base/files/folders.h"
 #include "train/report/metrics_history.h"
 #include "train/run/checkpoint.h"
@@ -11,6 +15,20 @@
 #include "train/run/training_run.h"
 
 namespace lockstep::train {
+
+namespace {
+
+/// Parameters, buffers and what the optimizer keeps.
+int64_t bytes_of_whole_state(Trainer& trainer) {
+  size_t bytes = 0;
+  for (const nn::StoredParameter& each : trainer.task().model().stored_parameters()) {
+    bytes += each.tensor.nbytes();
+  }
+  for (const nn::StoredParameter& each : trainer.optimizer().state()) bytes += each.tensor.nbytes();
+  return static_cast<int64_t>(bytes);
+}
+
+}  // namespace
 
 void wait_for_threads(CheckpointSaver& saver, MemoryCopies& copies) {
   try {
@@ -48,6 +66,7 @@ bool TrainingRun::takes_over() {
     }
     replicas_.share_carried(trainer_, carried_);
     take_early_end();
+    if (carried_.source >= 0) change_->state_sent = bytes_of_whole_state(trainer_);
     has_state_ = true;
     last_step_ = carried_.last;
     recorded_ = std::min(step_lost_, trainer_.steps_done());
@@ -78,6 +97,8 @@ void TrainingRun::open_door() {
   if (elastic_->door == nullptr) {
     elastic_->door = train::open_door(config_, start, trainer_, elastic_->most);
   }
+  // What processes were given when ranks were lost did not go on from there.
+  elastic_->door->end_giving();
   elastic_->door->tell(elastic_->members->size(), elastic_->most, elastic_->members->doors());
 }
 
@@ -88,16 +109,43 @@ void TrainingRun::close_door(RunEnd end) {
                                                   : dist::JoinEnd::kFinished);
 }
 
-void TrainingRun::let_in(RunLog& log) {
+void TrainingRun::let_in(const StepResult& step, RunLog& log) {
+  using Standing = StateGiver::Standing;
   if (elastic_ == nullptr || elastic_->door == nullptr) return;
+  const Standing standing = giver_ ? giver_->add(step) : Standing::kNobody;
+  if (standing == Standing::kNobody) giver_.reset();
+  if (trainer_.steps_done() != step.step + 1 || !is_usual(step)) return;
   const int ranks = elastic_->members->size();
-  const int count = count_to_call(config_, ranks, elastic_->most, elastic_->door->ready(),
-                                  trainer_.share().micro_batch_size);
-  if (count == 0) return;
+  const int waiting = giver_ ? giver_->processes() : elastic_->door->ready();
+  const int count =
+      count_to_call(config_, ranks, elastic_->most, waiting, trainer_.share().micro_batch_size);
+  if (count == 0) giver_.reset();  // with those that are left the ranks cannot share steps
+  if (count == 0 || standing == Standing::kUnderWay) return;
+  if (!giver_ && !stands_still_ && begin_giving(count, log)) return;
+  // They would wait for the files.
+  if (standing == Standing::kWhole && saver_.is_under_way() && !saver_.has_ended()) return;
+  if (standing == Standing::kTooSlow) {
+    log.note("the state is not taken as fast as the ranks train: they stand still to give it");
+    giver_.reset();  // what waits to be sent is of no use any more
+    stands_still_ = true;
+  }
   finish_save(log);
   const std::vector<std::string> places =
       elastic_->door->call(count, ranks, elastic_->members->invitation());
   if (!places.empty()) replicas_.announce_join(places);
+}
+
+bool TrainingRun::begin_giving(int count, RunLog& log) {
+  // Where parameters are updated during backward, their gradients do not say how they came about.
+  if (config_.optimizer().optimizer_in_backward()) return false;
+  std::optional<LiveState> state = live_state(trainer_.task().model(), trainer_.optimizer());
+  if (!state) return false;
+  giver_.emplace(trainer_, *elastic_->door, *std::move(state), count);
+  if (const int taking = giver_->processes(); taking > 0) {
+    log.note(fmt::format("{} process{} the state while the ranks train", taking,
+                         taking == 1 ? " takes" : "es take"));
+  }
+  return true;
 }
 
 bool TrainingRun::goes_on_after(const std::exception& error) noexcept {

@@ -193,10 +193,7 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
         rule.steps = settings_.stop.steps;
       }
     }
-    if (done == report.step && is_usual(step) && !last && summary.end != RunEnd::kStopped &&
-        !slow_) {
-      let_in(log);
-    }
+    if (!last && summary.end != RunEnd::kStopped && !slow_) let_in(step, log);
   }
   trainer_.give_up_next();
   {
@@ -282,6 +279,7 @@ void TrainingRun::keep_copies(RunLog& log, const std::exception& why) {
 
 void TrainingRun::go_back(RunLog& log) {
   finish_save(log);
+  giver_.reset();
   const int64_t next_batch = trainer_.position().batch;
   const SpikeRow row = trainer_.spikes().memory().row;
   const std::filesystem::path newest = newest_checkpoint(directory_.checkpoints());
