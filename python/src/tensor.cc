@@ -18,7 +18,7 @@ nb::object number_from(const Scalar& number) {
   return nb::int_(number.to_int());
 }
 
-Scalar item(const Tensor& self) {
+Scalar only_element(const Tensor& self) {
   const nb::gil_scoped_release released;
   return self.item_scalar();
 }
@@ -60,11 +60,11 @@ void bind_properties(nb::class_<Tensor>& tensor) {
 void bind_numbers(nb::class_<Tensor>& tensor) {
   tensor
       .def(
-          "item", [](const Tensor& self) { return number_from(item(self)); },
+          "item", [](const Tensor& self) { return number_from(only_element(self)); },
           nb::sig("def item(self) -> int | float | bool"), "The only element.")
-      .def("__float__", [](const Tensor& self) { return item(self).to_double(); })
-      .def("__int__", [](const Tensor& self) { return item(self).to_int(); })
-      .def("__bool__", [](const Tensor& self) { return item(self).to_bool(); });
+      .def("__float__", [](const Tensor& self) { return only_element(self).to_double(); })
+      .def("__int__", [](const Tensor& self) { return only_element(self).to_int(); })
+      .def("__bool__", [](const Tensor& self) { return only_element(self).to_bool(); });
 }
 
 void bind_autograd(nb::module_& module, nb::class_<Tensor>& tensor) {
