@@ -28,6 +28,7 @@ set_target_properties(lockstep_portable PROPERTIES
 set_target_properties(lockstep_portable_program PROPERTIES
     OUTPUT_NAME lockstep LINKER_LANGUAGE CXX
     RUNTIME_OUTPUT_DIRECTORY "${portable}/bin" BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib")
+lockstep_exports(lockstep_portable)
 foreach(target lockstep_portable lockstep_portable_program)
   target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
 endforeach()
