@@ -72,6 +72,7 @@ std::string bytes_of_facts(const StepFacts& facts) {
   put_value(bytes, facts.spikes.row);
   put_list(bytes, facts.spikes.losses);
   put_list(bytes, facts.spikes.grad_norms);
+  put_value(bytes, facts.early_end.value_or(ScheduleEnd()));
   return bytes;
 }
 
@@ -133,7 +134,8 @@ StepFacts facts_of(const Trainer& trainer, const StepResult& step) {
                   .updates = trainer.optimizer().steps(),
                   .position = trainer.position(),
                   .scale = trainer.scaler().state(),
-                  .spikes = trainer.spikes().memory()};
+                  .spikes = trainer.spikes().memory(),
+                  .early_end = trainer.early_end()};
   if (const Tensor& clip = trainer.gradient_factors().clip; clip.defined()) {
     facts.clip_factor = *clip.data<double>();
   }
@@ -204,6 +206,7 @@ StepFacts step_facts_of(std::string_view bytes) {
   facts.spikes.row = take_value<SpikeRow>(bytes);
   facts.spikes.losses = take_list(bytes);
   facts.spikes.grad_norms = take_list(bytes);
+  if (const auto end = take_value<ScheduleEnd>(bytes); end.steps > 0) facts.early_end = end;
   return facts;
 }
 

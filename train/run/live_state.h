@@ -44,6 +44,7 @@ struct StepFacts {
   Position position;
   GradScalerState scale;
   SpikeMemory spikes;
+  std::optional<ScheduleEnd> early_end;
 };
 /// Of the step that the trainer has just finished.
 StepFacts facts_of(const Trainer& trainer, const StepResult& step);

@@ -127,6 +127,7 @@ void StateTaker::follow(const StepFacts& facts) {
   legacy_.position = facts.position;
   legacy_.scale = facts.scale;
   legacy_.spikes = facts.spikes;
+  legacy_.early_end = facts.early_end;
   if (std::ranges::find(is_there_, false) != is_there_.end()) return;
   steps_ = facts.position.step;
   last_ = facts.step;

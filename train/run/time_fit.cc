@@ -46,7 +46,8 @@ std::optional<ScheduleEnd> early_end(const LearningRateSchedule& schedule, doubl
   const bool cools_down = schedule.kind == Kind::kWsd || schedule.kind == Kind::kInverseSqrt;
   const auto end = cools_down ? end_if_cooled_now(schedule, time_limit, pace)
                               : end_after_warm_up(schedule, time_limit, pace);
-  return end && end->steps < schedule.decay_steps ? end : std::nullopt;
+  const bool is_between = end && end->steps > pace.steps_done && end->steps < schedule.decay_steps;
+  return is_between ? end : std::nullopt;
 }
 
 std::optional<double> PaceWatch::step_seconds(int64_t steps_done) {

@@ -129,6 +129,21 @@ TEST_F(GivenState, HasTheBitsOfTheRunThatTrainedMeanwhile) {
   }
 }
 
+TEST_F(GivenState, KnowsWhereTheRunEndsEarly) {
+  const TemporaryDirectory folder;
+  const config::RunConfig config = layered_run(
+      folder, "schedule { kind: WSD } train { steps: 100000 } reproducibility: BITWISE");
+  Trainer trainer = Trainer::create(config);
+  Process process(config);
+  come(process);
+  StateGiver giver = this->giver(trainer);
+  trainer.end_early({9, 8});
+  train_until(trainer, giver, Standing::kWhole);
+  call({&process});
+  EXPECT_EQ(process.legacy.early_end, (ScheduleEnd{9, 8}));
+  expect_same(config, trainer, process, "with an early end");
+}
+
 TEST_F(GivenState, HasTheRunningStatisticsOfTheRun) {
   const TemporaryDirectory folder;
   const config::RunConfig config = tiny_run(
