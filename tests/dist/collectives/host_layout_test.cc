@@ -92,6 +92,19 @@ TEST(HostChoice, SmallTensorsTakeFewMessagesAndThoseOfManyHostsATree) {
   EXPECT_EQ(way_of(64, 1, 1024), HostWay::kTree);
 }
 
+TEST(HostChoice, PartialSumsOf16BitsMustFitInAMessageAsWell) {
+  const HostLayout layout = layout_of(even_hosts_of(512, 8));
+  const auto way = [&](DType dtype, int64_t count, ReduceOp op = ReduceOp::kSum) {
+    const Operation operation{
+        .kind = OpKind::kAllReduce, .dtype = dtype, .reduction = {op}, .count = count};
+    return fastest_way(operation, layout, 16 * 1024);
+  };
+  EXPECT_EQ(way(DType::kF32, 4096), HostWay::kTree);
+  EXPECT_EQ(way(DType::kBF16, 4096), HostWay::kTree);
+  EXPECT_EQ(way(DType::kBF16, 4097), HostWay::kParts) << "they travel in 32 bits";
+  EXPECT_EQ(way(DType::kBF16, 8192, ReduceOp::kMax), HostWay::kTree) << "these do not";
+}
+
 TEST(HostChoice, SumsOverLeavesTakeNoTreeOfHosts) {
   Operation operation{.kind = OpKind::kAllReduce, .dtype = DType::kF32, .count = 10};
   const HostLayout layout = layout_of(even_hosts_of(256, 2));

@@ -142,6 +142,18 @@ RC_GTEST_PROP(HostPlans, NoLinkCarriesMoreThanWithoutHosts, ()) {
   RC_ASSERT(busiest(traffic(collective)) <= busiest(traffic(collective, direct)));
 }
 
+TEST(HostPlans, NothingIsSentOfNoElements) {
+  for (const OpKind kind :
+       {OpKind::kAllReduce, OpKind::kReduceScatter, OpKind::kAllGather, OpKind::kBroadcast}) {
+    for (const int hosts : {2, 64}) {
+      const Collective nothing = on_hosts(kind, even_hosts(hosts, 2), 0);
+      for (int rank = 0; rank < nothing.size; ++rank) {
+        EXPECT_TRUE(nothing.plan(rank).steps.empty()) << name(kind) << " of " << hosts << " hosts";
+      }
+    }
+  }
+}
+
 TEST(HostPlans, OfASmallTensorAHostSendsOneMessageToEachOther) {
   for (const OpKind kind : {OpKind::kAllReduce, OpKind::kBarrier}) {
     for (const HostTraffic& host : traffic(on_hosts(kind, even_hosts(8, 4), 100))) {

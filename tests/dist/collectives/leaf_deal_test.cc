@@ -81,6 +81,16 @@ TEST(LeafDeal, GroupsOfRanksHaveTheLeavesOfTheirRanks) {
   EXPECT_TRUE(deal.of_groups(1) == deal);
 }
 
+TEST(LeafDeal, IsTheSameWhereEveryRankHasTheSameLeaves) {
+  const auto deal = [](std::vector<int64_t> counts) { return LeafDeal::of_counts(counts); };
+  EXPECT_TRUE(deal({3, 1, 2}) == deal({3, 1, 2}));
+  EXPECT_TRUE(deal({2, 2}) == LeafDeal::even(4, 2));
+  EXPECT_FALSE(deal({3, 1, 2}) == deal({1, 3, 2})) << "as many leaves of as many ranks";
+  EXPECT_FALSE(deal({3, 1}) == deal({3, 1, 2}));
+  EXPECT_FALSE(deal({3, 1}) == LeafDeal());
+  EXPECT_TRUE(LeafDeal() == LeafDeal());
+}
+
 TEST(LeafDeal, RefusesARankWithoutLeaves) {
   expect_error<DistError>(
       [] {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <string>
@@ -185,6 +186,18 @@ TEST(ReductionTest, ANaNAnywhereIsTheMinimumAndTheMaximum) {
       }
       for (const BFloat16 x : values_of<BFloat16>(reduced(DType::kBF16, {op}, narrow))) {
         EXPECT_TRUE(std::isnan(static_cast<float>(x)));
+      }
+    }
+  }
+}
+
+TEST(ReductionTest, OfZerosOfBothSignsTheFirstIsTheMinimumAndTheMaximum) {
+  for (const ReduceOp op : {ReduceOp::kMin, ReduceOp::kMax}) {
+    for (const float first : {0.0F, -0.0F}) {
+      const std::vector<Bytes> wide = {bytes_of(std::vector<float>(100, first)),
+                                       bytes_of(std::vector<float>(100, -first))};
+      for (const float x : values_of<float>(reduced(DType::kF32, {op}, wide))) {
+        EXPECT_EQ(std::signbit(x), std::signbit(first));
       }
     }
   }

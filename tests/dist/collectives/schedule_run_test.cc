@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "dist/transport/thread_transport.h"
 #include "tests/dist/collectives/link_network.h"
 #include "tests/dist/ddp/random_network.h"
 #include "tests/dist/group/random_operation.h"
@@ -438,6 +439,19 @@ TEST(ScheduleRunTest, ARunThatIsDestroyedCancelsItsMessages) {
   EXPECT_EQ(network.left_over(), 1u);
   pair.destroy_run(1);
   EXPECT_EQ(network.left_over(), 0u);
+}
+
+TEST(ScheduleRunTest, RanksBeyondTheMaskAreNotTakenForOthersThatAreAwaited) {
+  constexpr int kRanks = 70;
+  const auto transports = thread_transports(kRanks);
+  std::vector<int> ranks(kRanks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const Operation operation{.kind = OpKind::kBarrier};
+  const Schedule schedule = plan(operation, 0, kRanks, Cut());
+  ScheduleRun run(*transports[0]);
+  run.start(schedule, {.ranks = ranks});
+  EXPECT_EQ(run.awaited(), ~uint64_t{1}) << "all but this one";
+  EXPECT_EQ(run.unsent(), ~uint64_t{1});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -171,27 +172,79 @@ RC_GTEST_PROP(ScheduleTest, SlicesLieInTheirMemoryAndMessagesKeepToTheCut, ()) {
   }
 }
 
+/// Two steps of a rank that may run together and access one address, of which one writes it.
+std::optional<std::pair<size_t, size_t>> steps_that_meet(const Collective& collective, int rank) {
+  const Schedule schedule = collective.plan(rank);
+  const Line line(collective, rank);
+  const Precedence precedence(schedule);
+  std::vector<std::pair<Span, size_t>> spans;
+  for (size_t id = 0; id < schedule.steps.size(); ++id) {
+    for (const Span& span : touched(line, schedule, schedule.steps[id])) {
+      spans.emplace_back(span, id);
+    }
+  }
+  std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.begin, a.second) < std::pair(b.first.begin, b.second);
+  });
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const auto& [span, id] = spans[i];
+    for (size_t j = i + 1; j < spans.size() && spans[j].first.begin < span.end; ++j) {
+      const auto& [other, other_id] = spans[j];
+      if (id == other_id || !meet(span, other)) continue;
+      const std::pair both = std::minmax(id, other_id);
+      if (!precedence.is_before(both.first, both.second)) return both;
+    }
+  }
+  return std::nullopt;
+}
+
 RC_GTEST_PROP(ScheduleTest, StepsThatMayRunTogetherDoNotMeetInMemory, ()) {
   const Collective collective = *random_collective();
   for (int rank = 0; rank < collective.size; ++rank) {
-    const Schedule schedule = collective.plan(rank);
-    const Line line(collective, rank);
-    const Precedence precedence(schedule);
-    std::vector<std::pair<Span, size_t>> spans;
-    for (size_t id = 0; id < schedule.steps.size(); ++id) {
-      for (const Span& span : touched(line, schedule, schedule.steps[id])) {
-        spans.emplace_back(span, id);
+    RC_ASSERT(!steps_that_meet(collective, rank));
+  }
+}
+
+/// Reductions in place over these hosts, by every way, in one message and in many.
+std::vector<Collective> sums_over(const std::vector<int>& hosts) {
+  std::vector<Collective> all;
+  const auto size = static_cast<int>(hosts.size());
+  for (const OpKind kind : {OpKind::kAllReduce, OpKind::kReduceScatter}) {
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      for (const int64_t count : {60, 100, 700}) {
+        for (const HostWay way : {HostWay::kParts, HostWay::kExchange, HostWay::kTree}) {
+          for (const int window : {1, 2}) {
+            Collective& one = all.emplace_back(collective(kind, size, count, dtype));
+            one.hosts = hosts;
+            one.in_place = true;
+            one.cut = {.segment_bytes = 256, .window = window, .small_bytes = 0, .way = way};
+            if (kind == OpKind::kReduceScatter || dtype == DType::kBF16) continue;
+            Collective& tree = all.emplace_back(one);
+            std::vector<int64_t> leaves(hosts.size(), 3);
+            leaves.back() = 1;
+            for (Operation& each : tree.operations) {
+              each.deal = LeafDeal::of_counts(leaves);
+              each.reduction = {.leaves = static_cast<int32_t>(each.deal.leaves())};
+              each.input_stride = bytes_of(each) + 64;
+            }
+          }
+        }
       }
     }
-    std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.first.begin, a.second) < std::pair(b.first.begin, b.second);
-    });
-    for (size_t i = 0; i < spans.size(); ++i) {
-      const auto& [span, id] = spans[i];
-      for (size_t j = i + 1; j < spans.size() && spans[j].first.begin < span.end; ++j) {
-        const auto& [other, other_id] = spans[j];
-        if (id == other_id || !meet(span, other)) continue;
-        RC_ASSERT(precedence.is_before(std::min(id, other_id), std::max(id, other_id)));
+  }
+  return all;
+}
+
+TEST(ScheduleTest, SumsOverHostsKeepToMemoryAndMessagesByWhateverWay) {
+  for (const std::vector<int>& hosts :
+       {std::vector{0, 0, 1, 1}, {0, 1, 2}, {0, 1, 1, 2, 2}, {0, 0, 1, 2, 3, 3, 4}}) {
+    for (const Collective& each : sums_over(hosts)) {
+      for (int rank = 0; rank < each.size; ++rank) {
+        EXPECT_FALSE(steps_that_meet(each, rank)) << each << ", rank " << rank;
+        for (const Step& step : each.plan(rank).steps) {
+          const uint64_t sent = is_message(step) ? step.slice.bytes : 0;
+          EXPECT_LE(sent, each.cut.segment_bytes) << each << ", rank " << rank;
+        }
       }
     }
   }

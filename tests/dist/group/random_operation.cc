@@ -117,6 +117,10 @@ uint64_t output_bytes(const Operation& operation, int size) {
 }
 
 uint64_t own_part(const Operation& operation, int rank) {
+  if (operation.reduction.leaves > 0) {  // any of the rank's sums
+    const uint64_t sums = subtrees(operation.deal.of(rank)).size();
+    return static_cast<uint64_t>(operation.count) % sums * operation.input_stride;
+  }
   const bool has_parts =
       operation.kind == OpKind::kReduceScatter || operation.kind == OpKind::kAllGather;
   return has_parts ? static_cast<uint64_t>(rank) * part_bytes(operation) : 0;

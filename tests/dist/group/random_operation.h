@@ -28,7 +28,8 @@ struct Collective {
 /// Bytes of an operation's input on a rank, and of its output; 0 where there is none.
 uint64_t input_bytes(const Operation& operation, int rank, int size);
 uint64_t output_bytes(const Operation& operation, int size);
-/// If in place: byte offset of the smaller buffer (input or output) in the larger one.
+/// If in place: byte offset of the smaller buffer (input or output) in the larger one. The result
+/// of a sum over leaves is in place of one of the rank's sums, chosen by the count.
 uint64_t own_part(const Operation& operation, int rank);
 
 /// Reference for the ranks' `outputs` after the operation.
