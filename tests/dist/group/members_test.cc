@@ -11,14 +11,17 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/ops/factory/factory.h"
 #include "dist/group/transport_group.h"
+#include "dist/rendezvous/connection.h"
 #include "dist/rendezvous/host_addresses.h"
 #include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store_message.h"
 #include "tests/core/base/child_process.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/ddp/ranks.h"
@@ -28,6 +31,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 /// One of the ranks of a job, in a process of its own.
 class Member {
@@ -272,6 +276,66 @@ TEST(Members, OfOneHostHaveOneDoor) {
                        .options = [](int) { return Communicator::Options(); },
                        .door = "127.0.0.1:4000"});
   EXPECT_THAT(alone.doors(), ElementsAre());
+}
+
+Members::Start start_alone() {
+  return {.where = {.job = "job-a", .secret = "open sesame"},
+          .options = [](int) { return Communicator::Options(); },
+          .door = "127.0.0.1:1"};
+}
+
+TEST(Members, InviteWithThePlacesOfTheRanksAndNotOfThoseThatAreExpected) {
+  Members alone(start_alone());
+  const std::vector<std::string> before = alone.invitation();
+  ASSERT_EQ(before.size(), 3u);
+  EXPECT_EQ(before[1], "1");
+  alone.expect({"host-b\n1234"});
+  EXPECT_EQ(alone.invitation(), before);
+}
+
+TEST(Members, ARankThatTheOthersDecidedToGoOnWithoutDoesNotGoOn) {
+  // Rank 0 is played: it tells rank 1 that rank 0 goes on alone.
+  const OpenPort first(true);
+  OpenPort own(true);
+  const std::string place = Members::place_of(own);
+  Members late(start_alone(), 1, std::move(own), {"key", "1", Members::place_of(first), place});
+  std::thread decides([&] {
+    const auto until = std::chrono::steady_clock::now() + 10s;
+    if (!wait_for(first.listener(), false, until)) return;
+    Connection connection(accept_at(first.listener()).socket, kLargestStoreMessage);
+    connection.send({StoreMessage::Kind::kAnswer, 0, {1}, {"1", "0", ""}});
+    connection.end_sending();
+    std::string why;
+    while (wait_for(connection.socket(), false, until) && connection.receive(why)) {
+    }
+  });
+  const Members::Outcome outcome =
+      late.meet({.told = "", .wait = 10s, .obstacle = [](const auto&) { return "not asked"; }});
+  decides.join();
+  EXPECT_FALSE(outcome.met);
+  EXPECT_EQ(outcome.why, "the others go on without this rank");
+}
+
+TEST(Members, TheStoreOfThoseThatMeetLosesARankAfterTheSilenceOfTheStart) {
+  Members::Start start = start_alone();
+  start.silence = 1ms;  // which no store takes
+  Members leader(start);
+  OpenPort port(true);
+  const std::string place = Members::place_of(port);
+  std::vector<std::string> invitation = leader.invitation();
+  invitation.push_back(place);
+  leader.expect({place});
+  Members called(start, 1, std::move(port), invitation);
+  const Members::Terms terms{
+      .told = "", .wait = 10s, .obstacle = [](const auto&) { return std::string(); }};
+  Members::Outcome of_called;
+  std::thread other([&] { of_called = called.meet(terms); });
+  const Members::Outcome of_leader = leader.meet(terms);
+  other.join();
+  EXPECT_FALSE(of_leader.met);
+  EXPECT_FALSE(of_called.met);
+  EXPECT_THAT(of_leader.why, HasSubstr("a rank cannot be lost after 1 ms of silence"));
+  EXPECT_EQ(of_called.why, of_leader.why);
 }
 
 TEST(Members, WhatIsNoInvitationOfThisProcessIsRefused) {

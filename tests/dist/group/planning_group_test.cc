@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <vector>
 
 #include "core/ops/factory/factory.h"
+#include "core/ops/view/view.h"
 #include "dist/collectives/schedule.h"
 #include "tests/core/device/watched_memory.h"
 
@@ -41,6 +43,26 @@ TEST(PlanningGroup, CountsTheBytesOfEachOperationsPlan) {
   EXPECT_EQ(group.bytes_sent(), group.bytes_sent(OpKind::kAllReduce) +
                                     group.bytes_sent(OpKind::kBroadcast) +
                                     group.bytes_sent(OpKind::kAllToAll));
+}
+
+TEST(PlanningGroup, ASumOverLeavesIsAPlanOfItsOwn) {
+  PlanningGroup group(0, 2);
+  const auto sent = [&](const std::function<void()>& call) {
+    const uint64_t before = group.bytes_sent(OpKind::kAllReduce);
+    call();
+    return group.bytes_sent(OpKind::kAllReduce) - before;
+  };
+  const Tensor output = on_meta(8'192);
+  // Rank 0 sends its half of every row and the half that it has summed up.
+  EXPECT_EQ(sent([&] { group.all_reduce(output); }), 2u * 16'384);
+  EXPECT_EQ(sent([&] {
+              group.tree_all_reduce(output, on_meta(16'384).view({2, 8'192}), 6);
+            }),
+            3u * 16'384);
+  EXPECT_EQ(sent([&] {
+              group.tree_all_reduce(output, on_meta(8'192).view({1, 8'192}), 8);
+            }),
+            2u * 16'384);
 }
 
 TEST(PlanningGroup, ItsSubgroupsHaveTheirOwnRanksAndCountWithIt) {

@@ -155,15 +155,16 @@ TEST(Staging, CopiesWhatEachOperationReadsAndWritesAndNoMore) {
 
 TEST(Staging, CopiesTheSumsOfATreeBesideItsResultThoughThatReplacesTheFirst) {
   constexpr int64_t kColumns = 5;
+  constexpr int64_t kStride = 8;  // rows of a tensor of which the tree adds a part
   const OwnedStream main(kHost0);
   const StreamGuard guard(main.get());
   Staging staging(kHost0, 0, 2);
-  const Tensor sums = empty({2, kColumns}, {DType::kF32, kHost0});
+  const Tensor sums = empty({2, kStride}, {DType::kF32, kHost0});
   sums.select(0, 0).fill_(3);
   sums.select(0, 1).fill_(5);
   std::vector<Operation> operations = {of_kind(OpKind::kAllReduce, kColumns)};
   operations[0].deal = LeafDeal::of_counts(std::vector<int64_t>{3, 1});
-  operations[0].input_stride = kColumns * sizeof(float);
+  operations[0].input_stride = kStride * sizeof(float);
   operations[0].input = operations[0].output = sums.data();
   const auto work = std::make_shared<WorkState>();
   work->device = kHost0;
@@ -185,8 +186,8 @@ TEST(Staging, CopiesTheSumsOfATreeBesideItsResultThoughThatReplacesTheFirst) {
   main.get().wait_event(work->finished);
   EXPECT_THAT(found, ElementsAre(3, 3, 3, 3, 3, 5, 5, 5, 5, 5));
   const Tensor left = sums.to(kCPU);
-  EXPECT_THAT(std::vector<float>(left.data<float>(), left.data<float>() + 2 * kColumns),
-              ElementsAre(7, 7, 7, 7, 7, 5, 5, 5, 5, 5));
+  EXPECT_THAT(std::vector<float>(left.data<float>(), left.data<float>() + 2 * kStride),
+              ElementsAre(7, 7, 7, 7, 7, 3, 3, 3, 5, 5, 5, 5, 5, 5, 5, 5));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -20,7 +21,12 @@
 #include "core/base/error.h"
 #include "dist/rendezvous/host_addresses.h"
 #include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store.h"
+#include "dist/rendezvous/store_control.h"
+#include "dist/rendezvous/store_gather.h"
 #include "dist/rendezvous/store_message.h"
+#include "dist/rendezvous/store_server.h"
+#include "dist/rendezvous/tcp_mesh.h"
 #include "tests/core/base/child_process.h"
 #include "tests/dist/ddp/ranks.h"
 #include "tests/dist/group/group_conformance.h"
@@ -252,6 +258,72 @@ TEST(TcpGroup, RanksWithoutANumberGetOneEach) {
     ranks.insert(group->rank());
   }));
   EXPECT_EQ(ranks, (std::set<int>{0, 1, 2}));
+}
+
+TEST(TcpGroup, TheAddressIsFreeOnceAllHaveComeWhereThatIsAskedFor) {
+  for (const bool frees : {false, true}) {
+    Rendezvous where = rendezvous(0, 1, free_port());
+    where.frees_address = frees;
+    const auto communicator = tcp_communicator(where);
+    Endpoint endpoint = parse_endpoint(where.address);
+    if (frees) {
+      EXPECT_NO_THROW((void)listen_at(endpoint));
+    } else {
+      EXPECT_THROW((void)listen_at(endpoint), AddressInUse);
+    }
+  }
+}
+
+/// Rank 0 of two, of a host of its own, played by the test up to where the ranks tell each other
+/// how they are reached. Rank 1 is real.
+class WithARealRank1 : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Rendezvous where{
+        .rank = 1, .size = 2, .address = server_.address(), .job = "job-a", .secret = "sesame"};
+    rank_1_ = std::async(std::launch::async, [where] { return tcp_communicator(where); });
+    store_.join();
+  }
+  /// `names`: what rank 0 chooses, 32 characters that are public and 32 that are secret.
+  void agree(const std::string& names) {
+    StoreGather told(store_, "told");
+    (void)told(told_at_start(""));
+    (void)told(names);
+    // The host, and nothing about memory that it shares with nobody.
+    for (const char* text : {"a host of its own", "", ""}) (void)transport_(text);
+  }
+
+  StoreServer server_{{.job = "job-a", .secret = "sesame", .world_size = 2}};
+  std::future<std::shared_ptr<Communicator>> rank_1_;
+  Store store_{StoreOptions{.address = server_.address(),
+                            .job = "job-a",
+                            .secret = "sesame",
+                            .rank = 0,
+                            .world_size = 2}};
+  StoreGather transport_{store_, "transport"};
+};
+
+TEST_F(WithARealRank1, ThePublicNameOfAStartTellsNothingOfTheSecretOfItsConnections) {
+  const std::string name(32, 'n'), secret(32, 's');
+  agree(name + secret);
+  TcpMesh mesh(0, secret, false);
+  const std::vector<std::string> where = transport_(mesh.description({"127.0.0.1"}));
+  const auto sockets = mesh.connect({1}, where, {true, false}, Clock::now() + 30s);
+  store_.barrier("connected");
+  std::shared_ptr<Communicator> communicator = rank_1_.get();
+  EXPECT_EQ(communicator->start_id(), name);
+  std::thread end([&] { communicator.reset(); });
+  store_.barrier("end");
+  end.join();
+}
+
+TEST_F(WithARealRank1, ThatDoesNotReachRank0TellsItInItsOwnWords) {
+  agree(std::string(64, 'n'));
+  const StoreControl control(store_);
+  (void)transport_("1");  // a port without an address
+  EXPECT_THROW((void)rank_1_.get(), BackendError);
+  while (!control.failure()) std::this_thread::sleep_for(1ms);
+  EXPECT_THAT(control.failure()->text, HasSubstr("rank 0 is not reached at any address"));
 }
 
 TEST(TcpGroup, SixteenRanksStartWithinASecond) {
