@@ -17,9 +17,12 @@
 
 #include "autograd/autograd.h"
 #include "autograd/grad_mode.h"
+#include "core/base/parallel.h"
 #include "core/device/stream_sanitizer.h"
 #include "dist/ddp/ddp.h"
+#include "dist/ddp/hook_runner.h"
 #include "dist/group/failure.h"
+#include "tests/core/device/watched_memory.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/ddp/known_gradients.h"
 #include "tests/dist/group/on_ranks.h"
@@ -260,6 +263,66 @@ TEST(CommunicationHook, F16HasElevenBitsAtEveryScale) {
       }
     }
   }
+}
+
+TEST(CommunicationHook, F16SumsOfManyRanksDoNotOverflow) {
+  all_ranks(4, [](ProcessGroup& group) {
+    const std::vector<NamedTensor> parameters = parameters_of({{5}});
+    Reducer reducer(parameters, &group, with_hook(f16_compress_hook()));
+    for (const double value : {1.0, 65504.0, 1e-30, 3e37}) {
+      step_with(reducer, parameters, {ones({5}) * value});
+      const auto once = static_cast<double>(static_cast<float>(value));
+      for (const double sum : numbers_of(reducer.gradients()[0])) {
+        EXPECT_NEAR(sum / once, 4, 4e-3) << value;
+      }
+    }
+  });
+}
+
+TEST(CommunicationHook, AfterOneThatFailedNoOtherIsCalled) {
+  std::atomic<int> calls = 0;
+  const CommunicationHook fails{"fails", [&](ProcessGroup&, const GradientBucket&) -> Tensor {
+                                  ++calls;
+                                  throw DataError("no luck");
+                                }};
+  all_ranks(2, [&](ProcessGroup& group) {
+    const std::vector<NamedTensor> parameters = parameters_of(kShapes);
+    Reducer reducer(parameters, &group, with_hook(fails));
+    EXPECT_ANY_THROW(step_with(reducer, parameters, random_gradients(group.rank())));
+  });
+  EXPECT_LE(calls, 2) << "of the first bucket, on each rank";
+}
+
+TEST(CommunicationHook, ItComputesWithAsManyThreadsAsTheThreadThatWantsTheSum) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const int own = 3 + group.rank();
+    set_num_threads(own);
+    std::atomic<int> seen = 0;
+    CommunicationHook hook = plain_sum();
+    hook.call = [&seen, sum = hook.call](ProcessGroup& ranks, const GradientBucket& bucket) {
+      seen = num_threads();
+      return sum(ranks, bucket);
+    };
+    const std::vector<NamedTensor> parameters = parameters_of(kShapes);
+    Reducer reducer(parameters, &group, with_hook(hook));
+    step_with(reducer, parameters, random_gradients(group.rank()));
+    EXPECT_EQ(seen, own);
+  });
+}
+
+TEST(CommunicationHook, ARunnerLetsGoOfABucketWhenItsSumIsThere) {
+  all_ranks(2, [](ProcessGroup& group) {
+    WatchedMemory memory(kCPU);
+    HookRunner runner(plain_sum(), group, 1);
+    Work work;
+    {
+      const Tensor values = memory.vector(4).fill_(1);
+      work = runner.run(
+          {.index = 0, .is_last = true, .values = values, .gradients = {{0, "p0", values}}});
+    }
+    work.wait();
+    EXPECT_EQ(memory.freed(), 1);
+  });
 }
 
 TEST(CommunicationHook, F16KeepsWhatIsNotFinite) {

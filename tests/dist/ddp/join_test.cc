@@ -199,6 +199,65 @@ TEST(Join, TheOrderComesFromTheLowestRankThatHasSamples) {
   });
 }
 
+TEST(Join, TheOrderIsNotThatOfARankWithoutSamples) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const SmallModel model;
+    Ddp ddp(model, group, uneven());
+    if (group.rank() == 1) train(model, ddp, 2, 1);
+    ddp.join();
+    std::vector<uint32_t> order;
+    for (const Bucket& bucket : ddp.reducer().plan().buckets) {
+      order.insert(order.end(), bucket.parameters.begin(), bucket.parameters.end());
+    }
+    EXPECT_THAT(order, ElementsAre(1, 0)) << "that of backward";
+  });
+}
+
+TEST(Join, BuffersAreThoseOfTheLowestRankThatHasSamplesInEveryStep) {
+  all_ranks(3, [](ProcessGroup& group) {
+    const SmallModel model;
+    Ddp ddp(model, group, uneven());
+    for (int step = 0; step < 2 && group.rank() > 0; ++step) {
+      ddp.zero_grad();
+      model.count.fill_(10 * step + group.rank());
+      model.loss(0).backward();
+      EXPECT_EQ(numbers(model.count), std::vector<float>{static_cast<float>(10 * step + 1)});
+    }
+    EXPECT_EQ(ddp.join(), 1);
+  });
+}
+
+TEST(Join, AParameterThatNoSampleUsesHasNoGradient) {
+  all_ranks(2, [](ProcessGroup& group) {
+    SmallModel model;
+    model.has_extra = true;
+    DdpOptions options = uneven();
+    options.find_unused_parameters = true;
+    Ddp ddp(model, group, options);
+    for (int step = 0; step < 2 && group.rank() == 1; ++step) {
+      ddp.zero_grad();
+      model.loss(0).backward();  // does not use `extra`
+      EXPECT_TRUE(model.first.grad().defined());
+      EXPECT_FALSE(model.extra.grad().defined());
+    }
+    ddp.join();
+  });
+}
+
+TEST(Join, MeansOverAllRanksAreNotAddedTo) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const SmallModel model;
+    DdpOptions options = uneven();
+    options.average_over = AverageOver::kAllRanks;
+    Ddp ddp(model, group, options);
+    model.loss(0).backward();
+    expect_error<AutogradError>([&] { model.loss(0).backward(); },
+                                "expected zero_grad() after each step");
+    ddp.zero_grad();
+    ddp.join();
+  });
+}
+
 TEST(Join, OthersMayAddToTheirGradientsMeanwhile) {
   all_ranks(2, [](ProcessGroup& group) {
     const Reversed model;

@@ -151,5 +151,15 @@ TEST(ExplainExposure, NamesWhatKeptABucket) {
       testing::ElementsAre(Exposure::kProcessor));
 }
 
+TEST(ExplainExposure, TheLinkIsBusyUntilAllBucketsBeforeAreDoneInWhateverOrder) {
+  const std::vector<MeasuredBucket> buckets = {
+      {.ready = 1, .all_ready = 1, .done = 12, .alone = 2},
+      {.ready = 1.5, .all_ready = 1.5, .done = 2, .alone = 0.2},  // overtakes the first
+      {.ready = 3, .all_ready = 3, .done = 14, .alone = 2},       // waits for the first
+  };
+  EXPECT_THAT(explain_exposure(buckets, 10),
+              testing::ElementsAre(Exposure::kProcessor, Exposure::kHidden, Exposure::kSlowLink));
+}
+
 }  // namespace
 }  // namespace lockstep::dist

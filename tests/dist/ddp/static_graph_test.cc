@@ -127,6 +127,32 @@ std::string second_step(uint32_t first, const std::vector<uint32_t>& samples) {
   return texts_of({errors[1]});
 }
 
+TEST(StaticGraph, ASumThatHasComeDuringBackwardStaysWhereTheParameterIsNotUsed) {
+  all_ranks(2, [&](ProcessGroup& group) {
+    const SmallModel model = with_extra();
+    Ddp ddp(model, group, static_graph());
+    // Rank 1 does not use `extra`, whose bucket is the first.
+    const auto sample = static_cast<uint32_t>(1 - group.rank());
+    model.loss(sample).backward();
+    ddp.zero_grad();
+    register_hook(model.first, [&](const Tensor&) {
+      const auto has_come = [&] {
+        const BucketTimes extra = ddp.reducer().times().buckets()[0];
+        return extra.done > extra.launched;
+      };
+      while (!has_come()) std::this_thread::yield();
+      return Tensor();
+    });
+    model.loss(sample).backward();
+    const SmallModel alone = with_extra();
+    (alone.loss(0) + alone.loss(1)).backward();
+    const std::vector<float> expected = numbers(alone.extra.grad());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_FLOAT_EQ(2 * numbers(model.extra.grad())[i], expected[i]);
+    }
+  });
+}
+
 TEST(StaticGraph, AParameterThatIsLeftOutIsNamedInTheSameStep) {
   EXPECT_THAT(second_step(1, {0}),
               HasSubstr("[backward] static_graph: parameter extra [3, 3]: expected 1 gradients in "
