@@ -61,6 +61,21 @@ TEST(Explain, AMissingLogIsNamedWhereItsRankWasAwaited) {
   EXPECT_THAT(text, HasSubstr("rank 2: no log"));
 }
 
+TEST(Explain, OfSeveralLogsOfARankTheNewestCounts) {
+  FlightJob job(2);
+  for (int rank = 0; rank < 2; ++rank) job.done(rank, kWorld);
+  const FlightLog before = job.log(0);
+  job.start(0, kWorld);
+  job.log(0).written_ns = before.written_ns + 1;
+  const std::string text = explain(job.logs());
+  EXPECT_THAT(text, HasSubstr("rank 0: waiting for rank 1"));
+  for (const bool first : {true, false}) {
+    std::vector<FlightLog> logs = job.logs();
+    logs.insert(first ? logs.begin() : logs.end(), before);
+    EXPECT_EQ(explain(logs), text);
+  }
+}
+
 TEST(Explain, AMissingLogThatNobodyWaitsForIsNotBlamed) {
   FlightJob job(3);
   job.done(0, kWorld);

@@ -64,6 +64,13 @@ TEST(FlightLog, WrittenOutReadsBackTheSame) {
   EXPECT_EQ(parse_flight_log(format_flight_log({}), "x"), FlightLog());
 }
 
+TEST(FlightLog, ASumOverADealOfLeavesReadsBackTheSame) {
+  FlightLog log = full_log();
+  log.records[0].signature.reduction = {.leaves = 6};
+  log.records[0].signature.deal = 0x8000'0000'0000'0001;
+  EXPECT_EQ(parse_flight_log(format_flight_log(log), "x"), log);
+}
+
 TEST(FlightLog, OneWithoutAStartIsReadAsOfNone) {
   FlightLog log = full_log();
   const std::string text = replaced(format_flight_log(log), " \"start\": \"2f81c0\",\n", "");

@@ -104,6 +104,8 @@ TEST(FlightRecorder, AGroupsNewestOperationIsKnownAfterItIsForgotten) {
   recorder.queued(all_reduce(41), "world");
   for (uint64_t i = 0; i < 10; ++i) recorder.queued(all_reduce(i, 7), "tp");
   EXPECT_EQ(recorder.newest(kGroup), 41u);
+  (void)recorder.queued(all_reduce(40), "world");  // another thread's, which was late
+  EXPECT_EQ(recorder.newest(kGroup), 41u);
   EXPECT_EQ(recorder.newest(7), 9u);
   EXPECT_EQ(recorder.newest(8), std::nullopt);
 }

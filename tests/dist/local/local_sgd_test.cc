@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/core/expect_error.h"
@@ -204,6 +208,82 @@ TEST(LocalSgd, WhatCodesLoseIsAddedLater) {
     // Two roundings by half a step; without what is kept, 40 x 0.001 would be lost.
     EXPECT_LT(largest_error, bits == 8 ? 0.011 : 0.2) << bits;
   }
+}
+
+TEST(LocalSgd, WhatCodesLoseComesWithTheNextAveragesWhereNothingElseChanges) {
+  constexpr int kRanks = 3;
+  all_ranks(kRanks, [](ProcessGroup& group) {
+    const auto parameters = parameters_of(kShapes);
+    LocalSgd local(parameters, group,
+                   {.inner_steps = 1, .bits = 4, .learning_rate = 1, .momentum = 0});
+    own_step(parameters, group.rank(), 1);
+    for (int64_t step = 1; step <= 12; ++step) local.after_update(step);
+    // A code of 4 bits loses up to a fourteenth of what is left to send.
+    for (size_t i = 0; i < kShapes.size(); ++i) {
+      const Tensor mean = zeros(kShapes[i], {DType::kF32, kCPU});
+      for (int rank = 0; rank < kRanks; ++rank) {
+        const auto seed = static_cast<uint32_t>(1000 + 100 * rank) + static_cast<uint32_t>(i);
+        mean.add_(random_values(seed, kShapes[i]), 0.01 / kRanks);
+      }
+      const std::vector<double> expected = numbers_of(mean);
+      const std::vector<double> got = numbers_of(local.global(i));
+      for (size_t k = 0; k < got.size(); ++k) ASSERT_NEAR(got[k] - 1, expected[k], 1e-6) << i;
+    }
+  });
+}
+
+/// Number of operations of a kind that rank 0 has called so far.
+int64_t called(const Communicator& communicator, OpKind kind) {
+  const std::vector<FlightRecord> records = communicator.recorder().records();
+  return std::ranges::count_if(
+      records, [&](const FlightRecord& each) { return each.signature.kind == kind; });
+}
+
+TEST(LocalSgd, CodesOfTheMeanLeaveHalfWayThroughTheDelay) {
+  std::vector<std::shared_ptr<Communicator>> communicators = thread_communicators(2);
+  std::vector<std::thread> threads;
+  for (const auto& communicator : communicators) {
+    threads.emplace_back([&communicator] {
+      const auto group = transport_group(communicator, "thread");
+      const auto parameters = parameters_of(kShapes);
+      LocalSgd local(parameters, *group, {.inner_steps = 8, .delay_steps = 4, .bits = 8});
+      for (int64_t step = 1; step <= 12; ++step) {
+        local.after_update(step);
+        EXPECT_EQ(called(*communicator, OpKind::kAllToAll), step < 8 ? 0 : 1) << step;
+        EXPECT_EQ(called(*communicator, OpKind::kAllGather), step < 10 ? 0 : 1) << step;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(LocalSgd, ItsWaitIsToldOnce) {
+  all_ranks(2, [](ProcessGroup& group) {
+    const auto parameters = parameters_of(kShapes);
+    LocalSgd local(parameters, group, {.inner_steps = 1, .bits = 8});
+    EXPECT_EQ(local.take_wait(), 0);
+    local.after_update(1);
+    EXPECT_GT(local.take_wait(), 0);
+    EXPECT_EQ(local.take_wait(), 0);
+  });
+}
+
+TEST(LocalSgd, BeginAnewWaitsForAnAverageThatIsOnTheWay) {
+  std::atomic<bool> sent = false, came = false;
+  all_ranks(2, [&](ProcessGroup& group) {
+    const auto parameters = parameters_of(kShapes);
+    LocalSgd local(parameters, group, {.inner_steps = 2, .delay_steps = 1, .bits = 32});
+    local.after_update(1);
+    if (group.rank() == 1) {
+      while (!sent) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // rank 0 waits meanwhile
+      came = true;
+    }
+    local.after_update(2);
+    if (group.rank() == 0) sent = true;
+    local.begin_anew();
+    EXPECT_TRUE(came);
+  });
 }
 
 TEST(LocalSgd, FinishLeavesTheMeanOnAllRanks) {
