@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <string>
+#include <thread>
 
 namespace lockstep::dist {
 namespace {
@@ -53,6 +56,28 @@ TEST(ControlInbox, KeepsUpToAMebibyteForAListenerThatIsNotThereYet) {
   inbox.deliver(0, "k");
   EXPECT_EQ(second.until('k'), "fghik");
   EXPECT_EQ(first.until('d'), "abcd");
+}
+
+TEST(ControlInbox, ListeningEndsWhenTheListenersCallHasReturned) {
+  ControlInbox inbox;
+  std::promise<void> called, may_return;
+  std::atomic<bool> returned = false;
+  inbox.listen({.on_message =
+                    [&](int, const std::string&) {
+                      called.set_value();
+                      may_return.get_future().wait();
+                      returned = true;
+                    },
+                .on_failure = nullptr});
+  inbox.deliver(0, "a");
+  called.get_future().wait();
+  std::thread ends([&] {
+    inbox.stop_listening();
+    EXPECT_TRUE(returned);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the other thread waits
+  may_return.set_value();
+  ends.join();
 }
 
 TEST(ControlInbox, KeepsTheFirstFailure) {

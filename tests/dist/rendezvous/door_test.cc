@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "dist/rendezvous/store_server.h"
 #include "tests/core/base/comes_true.h"
 #include "tests/core/expect_error.h"
+#include "tests/dist/rendezvous/raw_client.h"
 
 namespace lockstep::dist {
 namespace {
@@ -199,6 +201,45 @@ TEST_F(DoorOfAJob, IsNotHeldUpByStrangers) {
   ASSERT_TRUE(are_ready(1));
   EXPECT_THAT(door_->call(5, 2, {}), ElementsAre("place 1"));
   EXPECT_TRUE(waiting.get().call);
+}
+
+TEST_F(DoorOfAJob, ManyStrangersDoNotTakeThePlaceOfThoseThatWait) {
+  open();
+  auto waiting = come("place 1");
+  ASSERT_TRUE(are_ready(1));
+  std::vector<Descriptor> strangers;
+  for (int i = 0; i < 300; ++i) {
+    strangers.push_back(
+        connect_to(parse_endpoint(address_), std::chrono::steady_clock::now() + 5s).socket);
+  }
+  // The oldest of them make way for the newest.
+  EXPECT_TRUE(is_ended(strangers[0]));
+  EXPECT_EQ(door_->ready(), 1);
+  EXPECT_THAT(door_->call(1, 2, {}), ElementsAre("place 1"));
+  EXPECT_TRUE(waiting.get().call);
+}
+
+TEST_F(DoorOfAJob, TellsAProcessNothingTwice) {
+  open();
+  std::atomic<int> told = 0;
+  auto waiting = std::async(std::launch::async, [&] {
+    Newcomer newcomer(options());
+    return newcomer.wait("", {{"hash of its data", "77"}}, [&](int64_t, int64_t) { ++told; });
+  });
+  ASSERT_TRUE(are_ready(1));
+  // It is looked for every half second, and is told the same each time.
+  std::this_thread::sleep_for(2 * kJoinLook);
+  (void)door_->call(1, 2, {});
+  EXPECT_TRUE(waiting.get().call);
+  EXPECT_EQ(told, 1);
+}
+
+TEST(ANewcomer, DoesNotWaitForANameThatIsWrong) {
+  NewcomerOptions options{.address = "no host has such a name:1", .job = "job-a", .limit = 20s};
+  EXPECT_THROW((void)Newcomer(options), UnknownHost);
+  options.host_may_come = true;
+  options.limit = 50ms;
+  EXPECT_THROW((void)Newcomer(options), TimeoutError);
 }
 
 TEST_F(DoorOfAJob, DoesNotCallAProcessThatHasEnded) {

@@ -57,6 +57,27 @@ const Variables kSlurm = {{"SLURM_STEP_ID", "0"},
                           {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"},
                           {"SLURM_STEP_NODELIST", "n[01-02]"}};
 
+TEST(RankEnvironment, TheNumberOfANodeAndThatOfTheNodesComeFromOneLauncher) {
+  const Variables own = {
+      {"LOCKSTEP_RANK", "5"}, {"LOCKSTEP_WORLD_SIZE", "8"}, {"LOCKSTEP_NODE_RANK", "0"}};
+  const RankEnvironment found = environment(with(kTorch, own));
+  EXPECT_EQ(found.node_rank, 0);
+  EXPECT_EQ(found.node_count, std::nullopt) << "torchrun numbers nodes in an order of its own";
+  EXPECT_EQ(environment(kTorch).node_rank, 1);
+  EXPECT_EQ(environment(kTorch).node_count, 2);
+}
+
+TEST(RankEnvironment, ASmallerJobOfSeveralTasksANodeIsNoLauncherOfThisOne) {
+  Variables fewer = kOpenMpi;
+  fewer["OMPI_COMM_WORLD_SIZE"] = "6";
+  expect_refused(with(kTorch, fewer), "WORLD_SIZE=8", "OMPI_COMM_WORLD_SIZE=6", "contradict");
+  fewer["OMPI_COMM_WORLD_RANK"] = "1";
+  fewer["OMPI_COMM_WORLD_SIZE"] = "2";
+  fewer["OMPI_COMM_WORLD_LOCAL_RANK"] = "0";
+  fewer["OMPI_COMM_WORLD_LOCAL_SIZE"] = "1";
+  EXPECT_EQ(environment(with(kTorch, fewer)).size, 8) << "its tasks started the ranks";
+}
+
 TEST(RankEnvironment, WithoutALauncherThereIsASingleRank) {
   const RankEnvironment alone = environment({});
   EXPECT_EQ(alone.rank, 0);

@@ -73,6 +73,16 @@ TEST(Socket, APortInUseIsNamed) {
   expect_error<AddressInUse>([&] { listen_at(endpoint); }, to_string(endpoint), "in use");
 }
 
+TEST(Socket, APortIsListenedAtAgainWhileOldConnectionsLinger) {
+  Endpoint endpoint{"127.0.0.1", 0};
+  Descriptor listener = listen_at(endpoint);
+  const Descriptor far = connect_to(endpoint, Clock::now() + milliseconds(5000)).socket;
+  ASSERT_TRUE(wait_for(listener, false, Clock::now() + milliseconds(5000)));
+  accept_at(listener).socket.reset();  // the side that ends first keeps the port for a minute
+  listener.reset();
+  EXPECT_NO_THROW((void)listen_at(endpoint));
+}
+
 TEST(Socket, AnAddressOfAnotherMachineIsNotListenedAt) {
   Endpoint endpoint{"192.0.2.1", 0};
   expect_error<BackendError>([&] { listen_at(endpoint); }, "192.0.2.1", "not an address of this");

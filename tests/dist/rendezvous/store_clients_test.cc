@@ -87,6 +87,16 @@ TEST_F(StoreClientsTest, SendsToRanksThatAreThere) {
   EXPECT_EQ(heard(2), "");
 }
 
+TEST_F(StoreClientsTest, DropsTextsForARankThatDoesNotReadThem) {
+  StoreClient& there = add();
+  clients_.bind_rank(there, 1);
+  const std::string mebibyte(size_t{1} << 20, 'x');
+  // Far more than the socket and what is kept take.
+  for (int i = 0; i < 64; ++i) clients_.post(1, text(mebibyte), true);
+  EXPECT_LT(there.connection.unsent_bytes(), 3 * mebibyte.size());
+  EXPECT_GT(there.connection.unsent_bytes(), mebibyte.size());
+}
+
 TEST_F(StoreClientsTest, KeepsUpToAMebibyteForARankThatHasNotCome) {
   constexpr size_t kQuarter = 256 << 10;
   // With a byte more for each, four are more than a mebibyte: the fifth is dropped.

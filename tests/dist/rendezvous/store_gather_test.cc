@@ -27,6 +27,18 @@ TEST(StoreGather, ReturnsTheTextsInTheOrderOfRanksAgainAndAgain) {
   });
 }
 
+TEST(StoreGather, LeavesTheTextsOnceInTheStore) {
+  const StoreJob job(2);
+  job.on_ranks([](Store& store) {
+    StoreGather gather(store, "a");
+    (void)gather("text");
+    store.barrier("gathered");
+    EXPECT_TRUE(store.check(std::vector<std::string>{"a/0/all"}));
+    EXPECT_FALSE(store.check(std::vector<std::string>{"a/0/1"}));
+    store.connection()->leave();
+  });
+}
+
 TEST(StoreGather, TimesOutIfARankDoesNotCome) {
   const StoreJob job(2);
   Store store = job.rank(0);

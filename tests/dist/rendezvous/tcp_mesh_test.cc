@@ -51,6 +51,59 @@ TEST(TcpMesh, StrangersAreShutOutAndDelayNobody) {
   EXPECT_LT(Clock::now() - start, 5s);
 }
 
+/// What a rank that connects says first, by its bytes.
+std::string greeting_of(int rank) {
+  std::string text = "lockstep-rank-1";
+  text.resize(16);
+  const auto number = static_cast<int32_t>(rank);
+  text.append(reinterpret_cast<const char*>(&number), sizeof number);
+  return text + kSecret;
+}
+
+TEST(TcpMesh, ALowerRankIsConnectedToAndNotLetIn) {
+  TcpMesh mesh(1, kSecret, true);
+  const Endpoint own{"127.0.0.1", static_cast<uint16_t>(std::stoi(mesh.description({})))};
+  const std::string greeting = greeting_of(0);
+  const Descriptor false_rank = connect_to(own, Clock::now() + 5s).socket;
+  ASSERT_EQ(::send(false_rank.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(greeting.size()));
+  // Nothing answers in the place of rank 0.
+  Endpoint silent{"127.0.0.1", 0};
+  const Descriptor listener = listen_at(silent);
+  EXPECT_THROW((void)mesh.connect({0}, {std::to_string(silent.port), ""}, {true, true},
+                                  Clock::now() + 100ms),
+               TimeoutError);
+}
+
+TEST(TcpMesh, RanksThatAnswerInEachOthersPlaceAreNotTakenForEachOther) {
+  std::vector<Endpoint> places(2, Endpoint{"127.0.0.1", 0});
+  const std::vector<Descriptor> listeners = [&] {
+    std::vector<Descriptor> list;
+    for (Endpoint& place : places) list.push_back(listen_at(place));
+    return list;
+  }();
+  std::atomic<bool> over = false;
+  std::thread others([&] {
+    std::vector<Descriptor> sockets;
+    while (!over) {
+      for (int at = 0; at < 2; ++at) {
+        const Descriptor& listener = listeners[static_cast<size_t>(at)];
+        if (!wait_for(listener, false, Clock::now() + 1ms)) continue;
+        sockets.push_back(accept_at(listener).socket);
+        const std::string greeting = greeting_of(1 - at);
+        (void)::send(sockets.back().get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
+      }
+    }
+  });
+  TcpMesh mesh(2, kSecret, true);
+  EXPECT_THROW((void)mesh.connect(
+                   {0, 1}, {std::to_string(places[0].port), std::to_string(places[1].port), ""},
+                   {true, true, true}, Clock::now() + 150ms),
+               TimeoutError);
+  over = true;
+  others.join();
+}
+
 TEST(TcpMesh, ARankThatDoesNotComeIsNamedAtTheDeadline) {
   TcpMesh mesh(0, kSecret, true);
   try {
