@@ -49,6 +49,18 @@ bool sleep_until(Bell& bell, bool with_files, Ready ready) {
   return true;
 }
 
+TEST(Bell, ARingEndsOneSleepWithFilesAndNotTheNext) {
+  OwnBell one;
+  std::array<pollfd, 1> files{};
+  one.bell.prepare(/*for_files=*/true);
+  one.bell.ring();
+  one.bell.sleep(30s, files);
+  EXPECT_NE(files[0].revents, 0);
+  one.bell.prepare(/*for_files=*/true);
+  one.bell.sleep(1ms, files);
+  EXPECT_EQ(files[0].revents, 0) << "nobody rang";
+}
+
 class BellTest : public testing::TestWithParam<bool> {};
 
 TEST_P(BellTest, WakesThreadsThatTakeTurns) {

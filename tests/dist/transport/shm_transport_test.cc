@@ -65,6 +65,28 @@ TEST(ShmTransport, AMessageArrivesWhicheverSideComesFirst) {
   });
 }
 
+TEST(ShmTransport, ASleepEndsWhenAPeerLeavesWhetherThatWasBeforeOrIsMeanwhile) {
+  for (const bool before : {true, false}) {
+    std::atomic<bool> sleeps = false;
+    run_as_threads(2, [&](int rank, const AllGatherText& all_gather) {
+      auto transport = std::make_unique<ShmTransport>(rank, 2, all_gather);
+      transport->progress();
+      (void)all_gather("nothing is under way");
+      if (rank == 1) {
+        while (!before && !sleeps) std::this_thread::sleep_for(1ms);
+        if (!before) std::this_thread::sleep_for(20ms);
+        transport.reset();
+      }
+      if (before) (void)all_gather("rank 1 has left");
+      if (rank == 1) return;
+      sleeps = true;
+      const auto start = Clock::now();
+      transport->sleep(10s);
+      EXPECT_LT(Clock::now() - start, 5s) << before;
+    });
+  }
+}
+
 /// Bytes of shared memory that this process has mapped and that have pages.
 size_t allocated_shared_memory() {
   std::ifstream maps("/proc/self/maps");

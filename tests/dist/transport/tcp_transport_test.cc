@@ -8,6 +8,8 @@
 #include <chrono>
 #include <csignal>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -62,6 +64,61 @@ TEST(TcpTransport, RandomMessagesArriveInOrderAndWhole) {
       exchange_randomly(transport, 200, 300, 1'000'000);
       (void)all_gather("the end");
     });
+  }
+}
+
+TEST(TcpTransport, ARankThatNeverSleepsReadsItsSocketsAllTheSame) {
+  run_as_threads(2, [](int rank, const AllGatherText& all_gather) {
+    TcpTransport transport(rank, 2, all_gather, by_tcp(rank, all_gather));
+    std::vector<std::byte> data = contents(1, 1000);
+    Message message;
+    if (rank == 0) {
+      for (int i = 0; i < 100; ++i) transport.progress();  // finds nothing to read
+    }
+    (void)all_gather("rank 0 has looked");
+    if (rank == 1) {
+      transport.send(0, 1, data.data(), data.size(), message);
+      EXPECT_TRUE(drive(transport, message));
+    } else {
+      transport.receive(1, 1, data.data(), data.size(), message);
+      const auto deadline = Clock::now() + 20s;
+      while (message.state == Message::State::kPending && Clock::now() < deadline) {
+        transport.progress();
+      }
+      EXPECT_EQ(message.state, Message::State::kDone);
+    }
+    (void)all_gather("the end");
+  });
+}
+
+TEST(TcpTransport, DoesNotSleepOnAMessageThatIsStillToBeSent) {
+  run_as_threads(2, [](int rank, const AllGatherText& all_gather) {
+    TcpTransport transport(rank, 2, all_gather, by_tcp(rank, all_gather));
+    for (int i = 0; i < 100; ++i) transport.progress();
+    (void)all_gather("nothing is under way");
+    if (rank == 0) {
+      const std::vector<std::byte> data = contents(1, 1000);
+      Message message;
+      transport.send(1, 1, data.data(), data.size(), message);
+      const auto start = Clock::now();
+      transport.sleep(10s);
+      EXPECT_LT(Clock::now() - start, 5s);
+      EXPECT_TRUE(drive(transport, message));
+    }
+    (void)all_gather("the end");
+  });
+}
+
+TEST(HostIdentity, TellsApartMachinesAndWhatIsToldApartOnThem) {
+  const std::string identity = host_identity();
+  EXPECT_EQ(identity, host_identity());
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  ASSERT_TRUE(std::getline(file, boot));
+  EXPECT_THAT(identity, HasSubstr(boot));
+  for (const char* kind : {"pid", "net"}) {
+    const auto own = std::filesystem::read_symlink(std::string("/proc/self/ns/") + kind);
+    EXPECT_THAT(identity, HasSubstr(own.string()));
   }
 }
 

@@ -32,6 +32,15 @@ class ThreadTransportTest : public testing::Test {
   Message sent_, received_;
 };
 
+TEST_F(ThreadTransportTest, AMessageThatItsReceiverHasNotAskedForWhenItEndsFails) {
+  send(5);
+  ranks_[1]->progress();  // takes it in
+  ranks_[1].reset();
+  EXPECT_TRUE(ranks_[0]->progress());
+  EXPECT_EQ(sent_.state, Message::State::kFailed);
+  EXPECT_EQ(sent_.error, "rank 1 has ended");
+}
+
 TEST_F(ThreadTransportTest, CopiesAMessageWhicheverSideComesFirst) {
   EXPECT_EQ(ranks_[1]->rank(), 1);
   EXPECT_EQ(ranks_[1]->size(), 3);
