@@ -54,6 +54,26 @@ TEST(SimulatedLocalSteps, WaitForAnAverageOnceInAPeriod) {
   }
 }
 
+TEST(SimulatedLocalSteps, CodesGoToTheirOwnersDirectlyAndCostTheProcessorEachWay) {
+  Cluster cluster = slow_hosts();
+  cluster.ranks_per_host = 2;
+  cluster.inside = {.bytes_per_second = 1e9, .latency = 1e-6};
+  cluster.cpu_per_byte = 1e-8;
+  Cluster direct = cluster;
+  direct.collectives = Collectives::kDirect;
+  const double bytes = 8 * 65'536 / 256 * (256 + 4);
+  const GroupShape world = world_of(cluster);
+  const CollectiveCost there = collective_cost(OpKind::kReduceScatter, bytes, world, direct);
+  const CollectiveCost back = collective_cost(OpKind::kAllGather, bytes, world, cluster);
+  EXPECT_GT(there.link, 1.5 * back.link) << "no host adds up for its ranks";
+  const double losses =
+      collective_cost(OpKind::kAllReduce, sizeof(double), world, cluster).seconds();
+  const SimulatedStep step =
+      simulate_local_steps(small_work(), cluster, {.inner_steps = 5, .bits = 8});
+  const double average = there.seconds() + there.cpu + back.seconds() + back.cpu;
+  EXPECT_NEAR(step.seconds, 10e-3 + losses + average / 5, 1e-9);
+}
+
 TEST(SimulatedLocalSteps, FewerBitsTakeLess) {
   const auto seconds = [](int bits) {
     return simulate_local_steps(small_work(), slow_hosts(), {.inner_steps = 10, .bits = bits})

@@ -108,6 +108,15 @@ TEST(SimulatedShards, GradientsThatAccumulateAreReducedInTheLastPassAlone) {
   EXPECT_DOUBLE_EQ(sent({.strategy = ShardStrategy::kShardOptimizer}), 4 + 4);
 }
 
+TEST(SimulatedShards, SumsGoToTheReplicasOnceAStepHoweverManyPassesSumInTheirGroup) {
+  const ShardingWork hybrid{.strategy = ShardStrategy::kHybridShard, .shard_size = 2};
+  const auto sent = [&](int64_t passes) {
+    return simulate_sharded(three_units(passes), even(2, 2, 0), hybrid).sent_bytes / 16'384;
+  };
+  EXPECT_DOUBLE_EQ(sent(1), 10 + 4);
+  EXPECT_DOUBLE_EQ(sent(3), 3 * 10 + 4);
+}
+
 /// Bytes that one of two ranks sends in a step of one unit; the root has a block.
 double sent_with(const std::vector<ParameterWork>& parameters, ShardingWork how) {
   StepWork work;
@@ -151,6 +160,10 @@ TEST(SimulatedShards, VectorsBesideCastsAreAnOperationOfTheirOwn) {
   const Cluster slow = even(2, 1, 1.5);
   EXPECT_DOUBLE_EQ(step_with(true, true, slow), step_with(false, true, slow) + 1.5);
   EXPECT_DOUBLE_EQ(step_with(true, false, slow), step_with(false, false, slow));
+  // A block of them in 4 bytes an element, of which each rank sends a half.
+  Cluster narrow = even(2, 1, 0);
+  narrow.between.bytes_per_second = 4 * 4096 / 2;
+  EXPECT_DOUBLE_EQ(step_with(true, true, narrow), step_with(false, true, narrow) + 1);
 }
 
 TEST(SimulatedShards, GroupsAreWithinHostsOrOfWholeOnes) {

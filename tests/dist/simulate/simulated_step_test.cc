@@ -63,6 +63,17 @@ std::vector<Predict> all_strategies() {
       sharded(ShardStrategy::kShardOptimizer)};
 }
 
+TEST(SimulatedCopies, StragglersMakePassesLongerAndNotTheUpdateForWhichAllHaveWaited) {
+  const StepWork work = work_of(3, 2);
+  Cluster cluster = cluster_of(2, 1);
+  cluster.between = {.bytes_per_second = 1e30, .latency = 0};
+  cluster.per_operation = 0;
+  cluster.stragglers = {.slow_hosts = 1, .slow_factor = 2};
+  const SimulatedStep step = simulate_copies(work, cluster);
+  EXPECT_NEAR(step.seconds, 2 * (work.seconds() - work.update) + work.update, 1e-12);
+  EXPECT_NEAR(step.exposed, 0, 1e-12);
+}
+
 TEST(SimulatedStep, OfOneRankIsItsComputation) {
   const StepWork work = work_of(4, 3);
   for (const Predict& predict : all_strategies()) {
