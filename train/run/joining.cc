@@ -11,8 +11,8 @@
 #include "dist/group/tcp_group.h"
 #include "dist/rendezvous/newcomer.h"
 #include "train/build.h"
+#include "train/joining/state_taker.h"
 #include "train/run/replicas.h"
-#include "train/run/state_taker.h"
 
 namespace lockstep::train {
 

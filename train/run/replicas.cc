@@ -15,8 +15,8 @@
 #include "dist/group/agreement.h"
 #include "dist/group/failure.h"
 #include "dist/rendezvous/socket.h"
+#include "train/joining/step_bytes.h"
 #include "train/run/slow_rank.h"
-#include "train/run/step_bytes.h"
 
 namespace lockstep::train {
 namespace {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "train/joining/state_giver.h"
 #include "train/report/run_directory.h"
 #include "train/report/run_lock.h"
 #include "train/report/run_log.h"
@@ -27,7 +28,6 @@
 #include "train/run/non_finite.h"
 #include "train/run/replicas.h"
 #include "train/run/slow_rank.h"
-#include "train/run/state_giver.h"
 #include "train/run/stop_rule.h"
 #include "train/run/time_fit.h"
 #include "train/trainer.h"

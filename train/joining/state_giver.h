@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "dist/rendezvous/door.h"
-#include "train/run/live_state.h"
+#include "train/joining/live_state.h"
 #include "train/trainer.h"
 
 namespace lockstep::train {

@@ -1,4 +1,4 @@
-#include "train/run/state_giver.h"
+#include "train/joining/state_giver.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 #include "tests/core/expect_error.h"
 #include "tests/train/rank_runs.h"
 #include "tests/train/table_run.h"
-#include "train/run/state_taker.h"
+#include "train/joining/state_taker.h"
 
 namespace lockstep::train {
 namespace {

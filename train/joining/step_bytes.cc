@@ -1,4 +1,4 @@
-#include "train/run/step_bytes.h"
+#include "train/joining/step_bytes.h"
 
 #include <cstring>
 #include <string_view>

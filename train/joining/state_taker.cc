@@ -1,4 +1,4 @@
-#include "train/run/state_taker.h"
+#include "train/joining/state_taker.h"
 
 #include <algorithm>
 #include <cstring>

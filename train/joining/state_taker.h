@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/device/exact_rows.h"
-#include "train/run/live_state.h"
+#include "train/joining/live_state.h"
 #include "train/trainer.h"
 
 namespace lockstep::config {

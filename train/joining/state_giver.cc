@@ -1,4 +1,4 @@
-#include "train/run/state_giver.h"
+#include "train/joining/state_giver.h"
 
 #include <algorithm>
 #include <utility>

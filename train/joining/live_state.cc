@@ -1,4 +1,4 @@
-#include "train/run/live_state.h"
+#include "train/joining/live_state.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 
 #include "core/base/check.h"
 #include "train/gradient_options.h"
-#include "train/run/step_bytes.h"
+#include "train/joining/step_bytes.h"
 
 namespace lockstep::train {
 
