@@ -24,7 +24,7 @@ namespace {
 /// The width of `tiny_run` is 16.
 const std::string kQuarter =
     "model { mup { base_width: 4 input_multiplier: 2 output_multiplier: 3 } } ";
-const std::string kLlama =
+const std::string kScaledLlama =
     "model { llama { vocab_size: 300 context_length: 16 layers: 2 heads: 2 kv_heads: 1 width: 16 } "
     "} ";
 
@@ -42,7 +42,7 @@ TEST_F(MupRuns, OfTheBaseWidthKeepAllBits) {
     const std::string chosen = "optimizer { " + rule + " } ";
     EXPECT_EQ(trace(run(base + chosen), 4), trace(run(chosen), 4)) << rule;
   }
-  EXPECT_EQ(trace(run(kLlama + base), 4), trace(run(kLlama), 4));
+  EXPECT_EQ(trace(run(kScaledLlama + base), 4), trace(run(kScaledLlama), 4));
   EXPECT_NE(trace(run(kQuarter), 4), trace(run(""), 4));
 }
 
@@ -107,7 +107,7 @@ TEST_F(MupRuns, StepsFollowTheWidthAndDecaysDoNot) {
 
 TEST_F(MupRuns, TheMatricesOfTheOptimizerAreThoseThatBeginSmaller) {
   const NoGradGuard no_grad;
-  for (const std::string& model : {std::string(), kLlama}) {
+  for (const std::string& model : {std::string(), kScaledLlama}) {
     const config::RunConfig scaled = run(model + "model { mup { base_width: 1 base_heads: 1 } }");
     const auto before = build_task(run(model)), after = build_task(scaled);
     const auto of_before = before->model().named_parameters();
@@ -124,7 +124,7 @@ TEST_F(MupRuns, TheMatricesOfTheOptimizerAreThoseThatBeginSmaller) {
 TEST_F(MupRuns, RanksAndStrategiesChangeNoBitWithBitwise) {
   const std::string base =
       kQuarter + "reproducibility: BITWISE train { batch_size: 8 micro_batch_size: 1 } ";
-  for (const std::string& model : {std::string(), kLlama}) {
+  for (const std::string& model : {std::string(), kScaledLlama}) {
     const Trace one = trace(run(model + base), 3);
     for (const int ranks : {2, 4}) {
       for (const char* strategy : {"DDP", "SHARD_OPTIMIZER", "FULL_SHARD"}) {
