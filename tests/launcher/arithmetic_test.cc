@@ -32,7 +32,9 @@ TEST_F(ArithmeticOfRanks, OtherInstructionsOnOneRankAreRefusedByBitwise) {
   const Result bitwise = start(each_rank(line, std::string(kSmallBatches) + kBitwise)).end();
   EXPECT_EQ(bitwise.status, 5) << bitwise.errors;
   EXPECT_TRUE(says(bitwise.errors, "MismatchError"));
-  EXPECT_TRUE(says(bitwise.errors, "kernels: expected \"avx512\", got \"avx2\" on rank 1"));
+  // Processors that multiply bfloat16 faster than float32 differ in more than the kernels.
+  EXPECT_TRUE(says(bitwise.errors, "kernels: expected \"avx512\", got \"avx2\""));
+  EXPECT_TRUE(says(bitwise.errors, " on rank 1. Start all ranks"));
 
   std::filesystem::remove_all(folder_ / "run");
   const Result ordinary = start(each_rank(line, "--steps 2")).end();
