@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -107,6 +108,7 @@ void expect_told_once(int late, const std::vector<int>& hosts) {
         group.barrier().wait();
         while (group.rank() == late && messages.lines().empty()) std::this_thread::sleep_for(1ms);
         group.all_reduce(cpu_ones(64)).wait();
+        group.all_reduce(cpu_ones(64)).wait();  // of which nothing is told
       },
       messages.options(), hosts));
   const std::vector<std::string> lines = messages.lines();
@@ -204,6 +206,94 @@ TEST(Delays, ARankThatDoesNotAnswerEndsEvenAnOperationThatMayTakeLong) {
                              "did not get an answer within 1.5 s", "rank 1 does not answer");
   ASSERT_THAT(messages.lines(), Not(IsEmpty()));
   EXPECT_THAT(messages.lines()[0], HasSubstr("rank 1 has not answered for "));
+}
+
+TEST(Delays, WhatIsKnownOfOneOperationIsNotToldOfTheNext) {
+  DelayMessages messages;
+  std::promise<void> over;
+  const auto errors = run_thread_ranks(
+      2,
+      [&](ProcessGroup& group) {
+        // Rank 0 asks where rank 1 is, and hears that it has not come.
+        while (group.rank() == 1 && messages.lines().empty()) std::this_thread::sleep_for(1ms);
+        group.barrier().wait();
+        if (group.rank() == 1) return over.get_future().wait();
+        try {
+          group.barrier({.timeout = 50ms}).wait();  // not long enough to ask again
+        } catch (...) {
+          over.set_value();
+          throw;
+        }
+      },
+      messages.options());
+  EXPECT_THAT(text_of(errors[0]), HasSubstr("within 0.05 s; rank 1 does not answer. Its time"));
+}
+
+/// A rank's control that does not send, and counts what it was to send.
+class CountingMute final : public JobControl {
+ public:
+  CountingMute(std::unique_ptr<JobControl> control, std::atomic<int>& posts, bool mute)
+      : control_(std::move(control)), posts_(posts), mute_(mute) {}
+  int rank() const override { return control_->rank(); }
+  int size() const override { return control_->size(); }
+  void fail(const std::string& text) noexcept override { control_->fail(text); }
+  std::optional<Failure> failure() const override { return control_->failure(); }
+  void leave() noexcept override { control_->leave(); }
+  void post(int to, std::string message) noexcept override {
+    ++posts_;
+    if (!mute_) control_->post(to, std::move(message));
+  }
+  void listen(Listener listener) override { control_->listen(std::move(listener)); }
+
+ private:
+  std::unique_ptr<JobControl> control_;
+  std::atomic<int>& posts_;
+  bool mute_;
+};
+
+TEST(Delays, AQuestionThatAnEarlierOperationAskedInVainDoesNotEndALaterOne) {
+  constexpr auto kSilence = 1s;
+  ThreadJob job(2);
+  auto transports = thread_transports(2);
+  std::atomic<int> questions = 0, answers = 0;
+  std::vector<std::unique_ptr<ProcessGroup>> groups;
+  for (size_t rank = 0; rank < 2; ++rank) {
+    const auto connections = std::make_shared<Connections>(
+        Connections{std::move(transports[rank]),
+                    std::make_unique<CountingMute>(job.control(static_cast<int>(rank)),
+                                                   rank == 0 ? questions : answers, rank == 1),
+                    nullptr});
+    groups.push_back(transport_group(
+        std::make_shared<Communicator>([connections] { return std::move(*connections); },
+                                       Communicator::Options()),
+        "thread"));
+    groups.back()->set_timeout(kSilence);
+  }
+  std::atomic<bool> over = false;
+  const auto wait_for_questions = [&](int count) {
+    while (questions < count && !over) std::this_thread::sleep_for(1ms);
+  };
+  const auto meet = [&](size_t rank) {
+    try {
+      groups[rank]->barrier({.timeout = 1h}).wait();
+    } catch (const Error& error) {
+      over = true;
+      ADD_FAILURE() << "rank " << rank << ": " << error.what();
+    }
+  };
+  std::thread first([&] {
+    for (int i = 0; i < 2; ++i) {
+      meet(0);
+      // The first question is older than the limit when the second barrier begins.
+      if (i == 0) std::this_thread::sleep_for(kSilence);
+    }
+  });
+  wait_for_questions(1);
+  meet(1);
+  const int asked = questions;
+  wait_for_questions(asked + 1);
+  meet(1);
+  first.join();
 }
 
 TEST(Delays, ATimeoutTellsForWhomTheAwaitedRanksWaitThemselves) {
