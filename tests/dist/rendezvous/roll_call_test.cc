@@ -16,6 +16,7 @@
 #include "dist/rendezvous/open_port.h"
 #include "dist/rendezvous/secret.h"
 #include "dist/rendezvous/socket.h"
+#include "dist/rendezvous/store_message.h"
 #include "tests/dist/rendezvous/raw_client.h"
 
 namespace lockstep::dist {
@@ -102,6 +103,38 @@ TEST(RollCall, ThoseThatAreLeftHearWhatTheLowestDecides) {
     EXPECT_EQ(ranks.outcome(rank).present[1].told, "state 2");
     EXPECT_EQ(ranks.outcome(rank).caller_host, rank == 0 ? "" : "127.0.0.1");
   }
+}
+
+TEST(RollCall, ALowerRankThatCameLaterHasItsTimeToDecide) {
+  RollRanks ranks(3);
+  // Rank 2 stands but does not call. Rank 1 has waited for it when rank 0 still does.
+  ranks.call({1}, 600ms);
+  std::this_thread::sleep_for(100ms);
+  ranks.call({0}, 600ms);
+  ranks.join();
+  EXPECT_EQ(ranks.decided(), 0);
+  for (const int rank : {0, 1}) EXPECT_THAT(ranks.heard_by(rank), ElementsAre(0, 1));
+}
+
+TEST(RollCall, OneThatCameToAnEarlierRollAndWentOrIsNoOtherRankIsNotPresent) {
+  const std::string key = random_secret();
+  RollCall first(0, key, true), second(1, key, true);
+  const std::vector<std::string> places = {first.description(), second.description()};
+  {
+    const Descriptor socket = connect_raw("127.0.0.1:" + places[0]);
+    send_raw(socket, encode({StoreMessage::Kind::kHello, 0, {1}, {"lockstep-roll-1", key, "old"}}));
+  }
+  // Others know the key, but say that they are this rank, or one that there is not.
+  std::vector<Descriptor> others;
+  for (const int64_t rank : {int64_t{0}, int64_t{2}, int64_t{-1}}) {
+    others.push_back(connect_raw("127.0.0.1:" + places[0]));
+    send_raw(others.back(),
+             encode({StoreMessage::Kind::kHello, 0, {rank}, {"lockstep-roll-1", key, "other"}}));
+  }
+  first.find_others_at(places, {true, true});
+  const RollCall::Outcome outcome = first.call("state 0", 200ms, RollRanks::go_on);
+  ASSERT_EQ(outcome.present.size(), 1u) << "rank 1 stands, and does not call";
+  EXPECT_EQ(outcome.present[0].rank, 0);
 }
 
 TEST(RollCall, TheNextOneDecidesWhereTheLowestRanksAreLost) {

@@ -1,6 +1,7 @@
 // How a store's server stops: its ranks are told why, even those that read late, and others do not
 // keep it.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,7 +15,10 @@
 #include <vector>
 
 #include "dist/rendezvous/connection.h"
+#include "dist/rendezvous/store_control.h"
 #include "dist/rendezvous/store_message.h"
+#include "tests/core/base/comes_true.h"
+#include "tests/core/expect_error.h"
 #include "tests/dist/rendezvous/raw_client.h"
 #include "tests/dist/rendezvous/store_job.h"
 
@@ -105,6 +109,47 @@ TEST(StoreFarewell, WhatARankHasNotReadYetReachesIt) {
     stop.join();
   }
   EXPECT_TRUE(has_all);
+}
+
+/// Whether the control knows of a failure within a time that is long enough for one that is told.
+bool knows_of_a_failure(const StoreControl& control) {
+  const auto until = Clock::now() + milliseconds(100);
+  while (Clock::now() < until) {
+    if (control.failure()) return true;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return false;
+}
+
+TEST(StoreFarewell, AServerOfALauncherThatStopsIsNoFailure) {
+  StoreServerOptions options = StoreJob::server_options(2);
+  options.rank = -1;
+  auto server = std::make_unique<StoreServer>(options);
+  const Store store(StoreJob::rank_options(1, 2, server->address()));
+  const StoreControl control(store);
+  server.reset();
+  EXPECT_FALSE(knows_of_a_failure(control));
+  expect_error<PeerLostError>([&] { (void)store.get("key"); }, "the launcher", "stopped it");
+}
+
+TEST(StoreFarewell, AServerThatEndsAfterARankHasLeftIsNoFailureOfItsJob) {
+  auto job = std::make_unique<StoreJob>(2);
+  const Store store = job->rank(1);
+  StoreControl control(store);
+  control.leave();
+  job.reset();
+  EXPECT_FALSE(knows_of_a_failure(control));
+}
+
+TEST(StoreFarewell, AServersRankThatStopsItWithoutLeavingIsTheFailure) {
+  auto job = std::make_unique<StoreJob>(2);
+  const Store leader = job->rank(0), store = job->rank(1);
+  const StoreControl control(store);
+  job.reset();
+  ASSERT_TRUE(comes_true([&] { return control.failure().has_value(); }));
+  EXPECT_EQ(control.failure()->rank, 0);
+  EXPECT_THAT(control.failure()->text,
+              testing::HasSubstr("ended without leaving the job: it stopped the store."));
 }
 
 TEST(StoreFarewell, TheServerDoesNotWaitForThoseThatAreNoRanks) {

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 #include <functional>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,10 +22,12 @@
 #include "dist/rendezvous/connection.h"
 #include "dist/rendezvous/socket.h"
 #include "dist/rendezvous/store.h"
+#include "dist/rendezvous/store_control.h"
 #include "dist/rendezvous/store_limits.h"
 #include "dist/rendezvous/store_message.h"
 #include "dist/rendezvous/store_server.h"
 #include "tests/core/base/child_process.h"
+#include "tests/core/base/comes_true.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/rendezvous/raw_client.h"
 #include "tests/dist/rendezvous/store_job.h"
@@ -163,6 +166,7 @@ TEST(StoreFaults, ManyThatSayNothingKeepNoRankOut) {
   for (int i = 0; i < 300; ++i) mute.push_back(connect_raw(job.address()));
   Store member = job.rank(0);
   expect_works(member);
+  EXPECT_TRUE(is_ended(mute.front())) << "the oldest make way";
 }
 
 TEST(StoreFaults, ManyRanksConnectAtOnce) {
@@ -327,6 +331,27 @@ TEST(StoreFaults, AValueThatTheServerReadsLateGoesOnWithItsFirstRead) {
         });
   }
   EXPECT_LT(fastest, kWithoutWaiting);
+}
+
+TEST(StoreFaults, AFailureThatAServerDoesNotConfirmIsKnownHereAfterASecondAndStaysTheFirst) {
+  std::promise<void> over;
+  with_other_server(
+      [&](const Descriptor& socket) {
+        Connection rank(Descriptor(::dup(socket.get())), kLargestStoreMessage);
+        (void)wait_for_message(rank);
+        rank.send({StoreMessage::Kind::kWelcome, 0, {0, ::getpid(), 0}, {kStoreMagic, "here"}});
+        over.get_future().wait();
+      },
+      [&](const std::string& address) {
+        StoreControl control(Store(StoreJob::rank_options(0, 1, address)));
+        control.fail("no luck");
+        control.fail("something that follows from it");
+        EXPECT_TRUE(comes_true([&] { return control.failure().has_value(); }));
+        over.set_value();
+        ASSERT_TRUE(control.failure());
+        EXPECT_EQ(control.failure()->rank, 0);
+        EXPECT_EQ(control.failure()->text, "no luck");
+      });
 }
 
 TEST(StoreFaults, ARankThatIsAnotherBuildsIsToldBothVersions) {
