@@ -207,6 +207,24 @@ TEST_F(ShmChannelTest, AMessageThatIsCancelledWhileItWaitsIsNeverSent) {
   EXPECT_TRUE(far_.is_idle());
 }
 
+TEST_F(ShmChannelTest, AMessageThatIsGivenUpBeforeItsReceiveLeavesNothingBehind) {
+  send(sent_, 2, kEarly);
+  far_.progress();
+  EXPECT_TRUE(near_.cancel(sent_.message));
+  go_on();
+  for (const size_t bytes : {100, 200, 300}) {
+    send(next_, 2, bytes);
+    go_on();
+    receive(got_, 2, bytes);
+    go_on();
+    EXPECT_EQ(state(got_), kDone);
+    EXPECT_EQ(got_.data, next_.data);
+  }
+  receive(other_, 2, 100);
+  go_on();
+  EXPECT_EQ(state(other_), kPending);
+}
+
 TEST_F(ShmChannelTest, AMessageThatItsSenderGivesUpFailsAtTheReceiver) {
   // In the middle, with its receive posted.
   receive(got_, 1, kEarly);
