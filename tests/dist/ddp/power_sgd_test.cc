@@ -328,6 +328,46 @@ TEST(PowerSgd, TheSeedChoosesWhereTheSearchBegins) {
                run(shapes, {.rank = 2, .seed = 1}, 2, 1, gradients));
 }
 
+TEST(PowerSgd, EachParameterBeginsItsSearchElsewhere) {
+  const Shapes shapes = {{12, 9}, {12, 9}};
+  const Gradients alike = [](int, int) {
+    const Tensor gradient = random_values(7, {12, 9});
+    return std::vector<Tensor>{gradient, gradient};
+  };
+  const auto found = run(shapes, {.rank = 1, .min_compression = 0}, 2, 1, alike);
+  EXPECT_NE(found[0][0], found[0][1]);
+}
+
+TEST(PowerSgd, AGradientOfALowerRankCostsNoLaterStepItsFactors) {
+  const std::vector<std::vector<int64_t>> shapes = {{40, 24}};
+  all_ranks(2, [&](ProcessGroup& group) {
+    const std::vector<NamedTensor> parameters = parameters_of(shapes);
+    ReducerOptions sums;
+    sums.communication_hook = power_sgd_hook({.rank = 2});
+    Reducer reducer(parameters, &group, sums);
+    const auto sent = [&](const Tensor& gradient) {
+      group.barrier().wait();
+      const uint64_t before = group.bytes_sent().value();
+      step_with(reducer, parameters, {gradient});
+      return group.bytes_sent().value() - before;
+    };
+    const Tensor column = ones({40, 1}), row = ones({1, 24});
+    (void)sent(mm(column, row));  // the ranks agree on the order of gradients as well
+    const uint64_t of_factors = sent(mm(column, row));
+    EXPECT_EQ(of_factors, (40 + 24) * 2 * sizeof(float)) << "to the other rank";
+    EXPECT_EQ(sent(random_values(3, {40, 24})), of_factors);
+  });
+}
+
+TEST(PowerSgd, ColumnsThatAreNearlyAlikeAreExactAsWell) {
+  // The second singular value is so small beside the first that one projection leaves the second
+  // column of P with a part along the first that is mostly rounding.
+  const Tensor large = product(1, 40, 24, 1), small = product(3, 40, 24, 1) * 1e-7;
+  const Gradients gradients = [&](int, int) { return std::vector<Tensor>{large + small}; };
+  const auto found = run({{40, 24}}, {.rank = 2}, 2, 1, gradients, {DType::kF64, kCPU});
+  EXPECT_LT(distance(found[0][0], numbers_of((large + small) * 2)), 1e-12);
+}
+
 TEST(PowerSgd, OptionsOutOfRangeAreRefused) {
   expect_error<DistError>([] { power_sgd_hook({.rank = 0}); }, "[power_sgd] rank", "got 0");
   expect_error<DistError>([] { power_sgd_hook({.start_step = -1}); }, "start_step", "got -1");
