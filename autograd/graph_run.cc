@@ -15,6 +15,7 @@
 #include "core/base/mutex.h"
 #include "core/base/phase.h"
 #include "core/device/active_capture.h"
+#include "core/device/copies.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/tensor/event.h"
 
@@ -43,13 +44,23 @@ bool expands_to(IntList from, IntList to) {
 
 Stream stream_of(const GradientMeta& meta) { return {meta.device, meta.stream}; }
 
-/// Makes a gradient of this thread's current stream usable on the stream of `meta`.
-void hand_over(const GradientMeta& meta, const Tensor& gradient) {
+/// Makes a gradient of this thread's current stream usable on the stream of `meta`, which may be
+/// the gradient itself or a copy. If it is shared, another owner may be the only one before that
+/// stream has read it, and then adds to it in place: the stream gets a copy, unless the gradient is
+/// at `destination`, which may be undefined.
+Tensor hand_over(const GradientMeta& meta, Tensor gradient, const Tensor& destination = {}) {
   const Stream made_on = current_stream(meta.device);
   const Stream taken_on = stream_of(meta);
-  if (made_on == taken_on) return;
+  if (made_on == taken_on) return gradient;
+  const bool stays =
+      is_grad_enabled() || (destination.defined() && same_place(gradient, destination));
+  if (!stays && !is_exclusive(gradient)) {
+    count_hidden_copy("backward", gradient, "two streams take it, and one may add to it in place");
+    gradient = gradient.clone();
+  }
   taken_on.wait_stream(made_on);
   gradient.record_stream(taken_on);
+  return gradient;
 }
 
 /// Returns a + b, computed in place in whichever of the two is at `destination`, which may be
@@ -200,7 +211,7 @@ void GraphRun::seed_roots() {
     const GradientMeta& meta = root.edge.node->outputs_[root.edge.input_nr];
     std::optional<StreamGuard> guard;
     if (is_asynchronous(meta.device.type)) [[unlikely]] {
-      hand_over(meta, root.gradient);
+      root.gradient = hand_over(meta, std::move(root.gradient));
       guard.emplace(stream_of(meta));
     }
     sum =
@@ -221,7 +232,7 @@ void GraphRun::deliver(const Node& from, uint32_t to, uint32_t input_nr, Tensor 
   Tensor& sum = gradients_[slots_[to].first_gradient + input_nr];
   std::optional<StreamGuard> guard;
   if (slots_[to].on_stream) [[unlikely]] {
-    hand_over(meta, gradient);
+    gradient = hand_over(meta, std::move(gradient), place_in_use(slots_[to]));
     guard.emplace(stream_of(meta));
   }
   if (!sum.defined()) {

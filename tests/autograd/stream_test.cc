@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -157,6 +159,33 @@ TEST(BackwardStreamsOfTheHost, AGradientIsNotOverwrittenWhileTheStreamThatTookIt
   }
   EXPECT_EQ(stream_sanitizer::reports(), 0);
   EXPECT_EQ(first(x.grad()), 4 * 3 * 3 * 3);
+}
+
+TEST(BackwardStreamsOfTheHost, AGradientOfTwoStreamsIsNotAddedToBeforeTheOtherHasReadIt) {
+  const TensorOptions options{DType::kF32, Device{DeviceType::kHost, 0}};
+  const OwnedStream main(*options.device);
+  const OwnedStream side(*options.device);
+  const StreamGuard on_main(main.get());
+  for (const size_t at : {0, 1}) {
+    std::vector<Tensor> leaves;
+    for (const size_t each : {0, 1}) {
+      const StreamGuard there(each == at ? side.get() : main.get());
+      leaves.push_back(full({8}, 3, options).set_requires_grad());
+    }
+    main.get().wait_stream(side.get());
+    std::atomic<bool> open = false;
+    side.get().add_callback([&] { open.wait(false); });
+    // One gradient goes to both leaves first. Then each has another one, which is added to it.
+    const Tensor others = sum(leaves[0] * 2.0) + sum(leaves[1] * 2.0);
+    (others + sum((leaves[0] + leaves[1]) * 5.0)).backward();
+    std::thread opens([&] {  // when additions that do not wait would be done
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      open = true;
+      open.notify_all();
+    });
+    for (const Tensor& leaf : leaves) EXPECT_EQ(first(leaf.grad()), 7) << at;
+    opens.join();
+  }
 }
 
 TEST(BackwardStreamsOfTheHost, TheDevicesThreadTakesPartInTheCaptureOfTheCaller) {
