@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +15,7 @@
 
 #include "autograd/autocast.h"
 #include "core/base/error.h"
+#include "core/memory/caching_allocator.h"
 #include "core/tensor/stream.h"
 #include "dist/fsdp/fully_shard.h"
 #include "dist/group/communicator.h"
@@ -293,6 +296,43 @@ TEST_F(ShardingCasts, PartsOnTheHostAreCastAnewAfterEachUpdate) {
     return result;
   };
   EXPECT_EQ(trained(true), trained(false));
+}
+
+TEST(ShardingDetails, CopiesFromTheHostWaitForTheWorkThatStillReadsTheMemory) {
+  constexpr Device kWithStreams{DeviceType::kHost, 0};
+  all_ranks(2, [&](ProcessGroup& group) {
+    const OwnedStream stream(kWithStreams);
+    const StreamGuard guard(stream.get());
+    const SmallNet net(2, kWithStreams);
+    const auto sharded = fully_shard(net, group, {.cpu_offload = true});
+    const Tensor x = random_tensor({1, kUnitWidth}, 100).to(kWithStreams);
+    caching_allocator(kWithStreams).empty_cache();
+    std::vector<Tensor> kept;
+    std::vector<Tensor> freed;
+    for (int64_t i = 0; i < 32; ++i) {
+      const int64_t elements = 1024 + 256 * i;  // a unit has a little more than 4096
+      kept.push_back(empty({elements}, {DType::kF32, kWithStreams}));
+      freed.push_back(full({elements}, 1000, {DType::kF32, kWithStreams}));
+    }
+    std::atomic<bool> open = false;
+    stream.get().add_callback([&] { open.wait(false); });
+    for (size_t i = 0; i < kept.size(); ++i) kept[i].copy_(freed[i]);
+    freed.clear();  // their memory is that of the stream's next tensors
+
+    std::thread opens([&] {  // when copies that do not wait would be done
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      open = true;
+      open.notify_all();
+    });
+    sharded->begin_step();
+    sharded->begin_leaf();
+    sum(net.forward(x)).backward();
+    sharded->finish();
+    opens.join();
+    for (const Tensor& each : kept) {
+      EXPECT_EQ(values_of(each), std::vector<float>(static_cast<size_t>(each.numel()), 1000));
+    }
+  });
 }
 
 }  // namespace
