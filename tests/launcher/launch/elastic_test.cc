@@ -26,6 +26,27 @@ class Elastic : public DisturbedRun {
                  const std::string& more = "") const {
     return DisturbedRun::start(faults, "--elastic " + options, more);
   }
+  /// Of the job; 0 while there is none.
+  static pid_t process_of_rank(const Launched& launched, int rank) {
+    const std::string name = fmt::format("OMPI_COMM_WORLD_RANK={}", rank);
+    for (const pid_t pid : descendants(launched.pid())) {
+      if (says(file_content(fmt::format("/proc/{}/environ", pid)), name)) return pid;
+    }
+    return 0;
+  }
+  /// Waits until rank 3 has stopped itself, so that rank 2 is not lost while it still goes on.
+  /// Returns rank 3's process; 0 if it did not stop.
+  static pid_t kill_2_once_3_is_stopped(const Launched& launched) {
+    pid_t stopped = 0;
+    const bool is_stopped = comes_true([&] {
+      stopped = process_of_rank(launched, 3);
+      return stopped > 0 &&
+             says(file_content(fmt::format("/proc/{}/status", stopped)), "T (stopped)");
+    });
+    if (!is_stopped) return 0;
+    ::kill(process_of_rank(launched, 2), SIGKILL);
+    return stopped;
+  }
   std::vector<nlohmann::json> lines_of(const char* name) const {
     std::istringstream text(file_content(folder_ / "run" / name));
     std::vector<nlohmann::json> lines;
@@ -143,18 +164,12 @@ TEST_F(Elastic, RanksThatCannotShareAStepSaveAndAreStartedAgain) {
 }
 
 TEST_F(Elastic, ARankThatWasStoppedEndsByItselfWhenTheOthersWentOnWithoutIt) {
-  Launched launched = start("2:relu:5:kill,3:relu:5:stop", "",
+  Launched launched = start("3:relu:5:stop", "",
                             "--steps 100000000 --set checkpoint.every_steps=0 --set "
                             "train.eval_every=0 --set parallel.elastic.wait_seconds=0.5");
-  ASSERT_TRUE(launched.says("ranks 2, 3 on host"));
-  pid_t stopped = 0;
-  for (const pid_t pid : descendants(launched.pid())) {
-    if (file_content(fmt::format("/proc/{}/environ", pid)).find("OMPI_COMM_WORLD_RANK=3") !=
-        std::string::npos) {
-      stopped = pid;
-    }
-  }
+  const pid_t stopped = kill_2_once_3_is_stopped(launched);
   ASSERT_GT(stopped, 0);
+  ASSERT_TRUE(launched.says("ranks 2, 3 on host"));
   ::kill(stopped, SIGCONT);
   EXPECT_TRUE(comes_true([&] { return !runs(stopped); }));
   EXPECT_TRUE(launched.says("the others go on"));
@@ -169,8 +184,9 @@ TEST_F(Elastic, ARankThatWasStoppedEndsByItselfWhenTheOthersWentOnWithoutIt) {
 }
 
 TEST_F(Elastic, ARankThatStaysStoppedDoesNotOutliveTheJob) {
-  const Result result =
-      start("2:relu:5:kill,3:relu:5:stop", "", "--set parallel.elastic.wait_seconds=0.5").end();
+  Launched launched = start("3:relu:5:stop", "", "--set parallel.elastic.wait_seconds=0.5");
+  ASSERT_GT(kill_2_once_3_is_stopped(launched), 0);
+  const Result result = launched.end();
   EXPECT_EQ(result.status, 0) << result.errors;
   EXPECT_THAT(result.errors, HasSubstr("going on with 2 ranks from step 2"));
   expect_undisturbed_weights("two ranks");
