@@ -7,7 +7,7 @@ namespace {
 /// Bytes that wait in a connection: what comes behind what is given is not far behind.
 constexpr size_t kMostUnsent = size_t{1} << 20;
 /// Messages to one guest before the others have their turn.
-constexpr int kMessagesAtOnce = 4;
+constexpr int kMessagesAtOnce = 32;
 
 }  // namespace
 

@@ -14,7 +14,7 @@ namespace lockstep::train {
 
 namespace {
 
-constexpr size_t kPartBytes = size_t{1} << 20;
+constexpr size_t kPartBytes = size_t{128} << 10;
 /// Where values are cut: a multiple of every element's size.
 constexpr size_t kCut = 64;
 constexpr size_t kHeadBytes =

@@ -66,7 +66,7 @@ struct StateRecord {
   std::string_view bytes;
 };
 
-/// Writes records into parts of about 1 MiB.
+/// Writes records into parts of about 128 KiB: larger ones leave the caches as they are copied.
 class StateWriter {
  public:
   void add(const StateRecord& record);
