@@ -20,7 +20,7 @@ namespace lockstep::dist {
 //   door:    kCheck   ranks that there are, most that there may be; every kJoinLook; where the door
 //                     may open next, should the leader be lost
 //   process: kCheck   without contents
-//   door:    kSet     bytes of what it is given before it is called (Door::give); any number of them
+//   door:    kSet     bytes that it is given before it is called (Door::give); any number of them
 //   process: kAnswer  for each of those, once it has taken them, with the same id
 //   door:    kPost    its number; what it needs to know to meet the ranks
 //
