@@ -187,7 +187,7 @@ class Trainer {
     double mean = 1;
     Tensor clip;  ///< DeviceScalars::grad_factor
   };
-  /// Of the last step that updated after backward.
+  /// Returns those of the last step that updated after backward.
   const GradientFactors& gradient_factors() const { return factors_; }
   /// Sums the gradients where every rank has a copy of the model; for its reports. Null where the
   /// model is sharded.

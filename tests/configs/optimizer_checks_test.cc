@@ -13,19 +13,23 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// Error in the smallest config with `more`, whose fourth line sets optimizer_in_backward.
-std::string refusal(const std::string& more) {
+/// Error in the smallest config with the text of more.txtpb.
+std::string refusal_with(const std::string& text) {
   RunConfig config;
   Origins origins;
   merge_text(config, origins, kSmallest, "base.txtpb");
-  merge_text(config, origins, "\n\noptimizer {\n  optimizer_in_backward: true\n" + more,
-             "more.txtpb");
+  merge_text(config, origins, text, "more.txtpb");
   try {
     resolve(config, origins);
   } catch (const ConfigError& error) {
     return error.what();
   }
   return "no error";
+}
+
+/// Error with `more`, where the fourth line sets optimizer_in_backward.
+std::string refusal(const std::string& more) {
+  return refusal_with("\n\noptimizer {\n  optimizer_in_backward: true\n" + more);
 }
 
 TEST(OptimizerInBackward, IsOffUnlessAskedFor) {
@@ -120,19 +124,9 @@ TEST(ParameterGroups, NeedPatterns) {
   EXPECT_EQ(refusal_of("parameters: \"a\""), "no error");
 }
 
-/// Error in the smallest config with such a schedule that is to fit a limit, and `more`.
+/// Error with such a schedule that is to fit a limit, and `more`.
 std::string refusal_to_fit(const std::string& schedule, const std::string& more) {
-  RunConfig config;
-  Origins origins;
-  merge_text(config, origins, kSmallest, "base.txtpb");
-  merge_text(config, origins, "schedule {\n  fit_time_limit: true " + schedule + " }\n" + more,
-             "more.txtpb");
-  try {
-    resolve(config, origins);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return refusal_with("schedule {\n  fit_time_limit: true " + schedule + " }\n" + more);
 }
 
 TEST(FitTimeLimit, NeedsAScheduleThatEndsTheRunAndWarmUpOfOneThatFallsAtOnce) {

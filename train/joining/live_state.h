@@ -46,7 +46,7 @@ struct StepFacts {
   SpikeMemory spikes;
   std::optional<ScheduleEnd> early_end;
 };
-/// Of the step that the trainer has just finished.
+/// Returns the facts of the step that the trainer has just finished.
 StepFacts facts_of(const Trainer& trainer, const StepResult& step);
 
 /// A piece of what is sent.

@@ -26,6 +26,8 @@ struct LearningRateSchedule {
   /// kInverseSqrt is peak * sqrt(w / (step + 1)) with w = max(warmup_steps, 1) (Vaswani et al.
   /// 2017) and at least the minimum; both then fall as 1 - sqrt(share done) (Hägele et al. 2024).
   double learning_rate(int64_t step) const;
+  /// Whether it falls at its end alone, over cooldown_steps.
+  bool cools_down() const { return kind == Kind::kWsd || kind == Kind::kInverseSqrt; }
 
   /// Where this schedule ends if it cools down from step `step` on, over the share of all steps
   /// that `cooldown_steps` are of `decay_steps`. For kWsd and kInverseSqrt with fewer

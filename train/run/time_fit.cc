@@ -9,8 +9,6 @@ namespace lockstep::train {
 
 namespace {
 
-using Kind = LearningRateSchedule::Kind;
-
 /// The cool-down may begin at any step, so its beginning is put off as long as it may be.
 std::optional<ScheduleEnd> end_if_cooled_now(const LearningRateSchedule& schedule,
                                              double time_limit, const RunPace& pace) {
@@ -42,10 +40,10 @@ std::optional<ScheduleEnd> end_after_warm_up(const LearningRateSchedule& schedul
 
 std::optional<ScheduleEnd> early_end(const LearningRateSchedule& schedule, double time_limit,
                                      const RunPace& pace) {
-  if (time_limit <= 0 || schedule.kind == Kind::kConstant) return std::nullopt;
-  const bool cools_down = schedule.kind == Kind::kWsd || schedule.kind == Kind::kInverseSqrt;
-  const auto end = cools_down ? end_if_cooled_now(schedule, time_limit, pace)
-                              : end_after_warm_up(schedule, time_limit, pace);
+  if (time_limit <= 0 || schedule.kind == LearningRateSchedule::Kind::kConstant)
+    return std::nullopt;
+  const auto end = schedule.cools_down() ? end_if_cooled_now(schedule, time_limit, pace)
+                                         : end_after_warm_up(schedule, time_limit, pace);
   const bool is_between = end && end->steps > pace.steps_done && end->steps < schedule.decay_steps;
   return is_between ? end : std::nullopt;
 }
