@@ -26,7 +26,7 @@ using Kind = StoreMessage::Kind;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr const char* kMagic = "lockstep-roll-1";
+constexpr const char* kRollMagic = "lockstep-roll-1";
 /// How long a host may take to answer; one that does not is gone.
 constexpr seconds kReach(2);
 /// For a rank that has come and is to decide: more than it waits.
@@ -35,7 +35,7 @@ constexpr seconds kHardLimit(10);  ///< beyond three waits
 /// For the others to read what was decided.
 constexpr seconds kToHear(1);
 /// Connections that have not said who they are; the oldest makes way for a new one.
-constexpr size_t kStrangers = 256;
+constexpr size_t kMostCallers = 256;
 /// Deadlines are looked at so often.
 constexpr milliseconds kLook(20);
 
@@ -187,7 +187,7 @@ class RollCall::Round {
         other.outward.emplace(std::move(other.attempts[i]), kLargestStoreMessage);
         other.host = other.hosts[i];
         other.attempts.clear();
-        other.outward->send({Kind::kHello, 0, {call_.rank_}, {kMagic, call_.key_, told_}});
+        other.outward->send({Kind::kHello, 0, {call_.rank_}, {kRollMagic, call_.key_, told_}});
         return;
       }
       other.attempts.erase(other.attempts.begin() + static_cast<ptrdiff_t>(i));
@@ -228,7 +228,7 @@ class RollCall::Round {
   void greet_strangers() {
     for (Accepted accepted = accept_at(call_.port_.listener()); accepted.socket;
          accepted = accept_at(call_.port_.listener())) {
-      if (strangers_.size() >= kStrangers) strangers_.pop_front();
+      if (strangers_.size() >= kMostCallers) strangers_.pop_front();
       strangers_.emplace_back(std::move(accepted.socket), kLargestHello);
     }
     for (auto each = strangers_.begin(); each != strangers_.end();) {
@@ -249,7 +249,7 @@ class RollCall::Round {
 
   /// Closes the connection of one that does not know the key.
   void admit(Connection connection, StoreMessage hello) {
-    if (hello.kind != Kind::kHello || !has_form(hello, 1, 3) || hello.texts[0] != kMagic) return;
+    if (hello.kind != Kind::kHello || !has_form(hello, 1, 3) || hello.texts[0] != kRollMagic) return;
     if (!same_secret(hello.texts[1], call_.key_)) return;
     const int64_t rank = hello.numbers[0];
     if (rank < 0 || rank >= static_cast<int64_t>(size()) || rank == call_.rank_) return;

@@ -32,7 +32,7 @@ struct Greeting {
   int32_t rank = 0;
   std::array<char, kSecret> secret{};
 };
-constexpr std::string_view kMagic = "lockstep-rank-1";
+constexpr std::string_view kRankMagic = "lockstep-rank-1";
 
 /// Time for one address of a peer: a host may have some that cannot be reached from here.
 constexpr auto kTryLimit = std::chrono::seconds(3);
@@ -43,7 +43,7 @@ constexpr auto kPause = std::chrono::milliseconds(5);
 
 Greeting own_greeting(int rank, const std::string& secret) {
   Greeting greeting;
-  kMagic.copy(greeting.magic.data(), greeting.magic.size());
+  kRankMagic.copy(greeting.magic.data(), greeting.magic.size());
   greeting.rank = rank;
   secret.copy(greeting.secret.data(), greeting.secret.size());
   return greeting;

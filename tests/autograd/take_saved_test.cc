@@ -24,10 +24,10 @@ namespace {
 using sample::elements;
 using Numbers = std::vector<double>;
 
-constexpr int64_t kRows = 4;
+constexpr int64_t kSavedRows = 4;
 constexpr int64_t kClasses = 5;
 
-Tensor targets() { return tensor_from<int64_t>({1, 0, 4, 2}, {kRows}); }
+Tensor targets() { return tensor_from<int64_t>({1, 0, 4, 2}, {kSavedRows}); }
 
 /// Logits that are a result, with the place of their elements and of their gradient's.
 class TakeSaved : public testing::Test {
@@ -53,7 +53,7 @@ class TakeSaved : public testing::Test {
     EXPECT_EQ(elements(leaf_.grad()), elements(other.grad() * times));
   }
 
-  const Tensor leaf_ = sample::matrix(kRows, kClasses);
+  const Tensor leaf_ = sample::matrix(kSavedRows, kClasses);
 
  private:
   const void* place_ = nullptr;
@@ -154,12 +154,12 @@ TEST_F(TakeSaved, WhatAnotherStreamMayReadIsLeftAlone) {
 }
 
 TEST_F(TakeSaved, MemoryThatTheCallerOwnsIsLeftAlone) {
-  std::vector<double> memory(kRows * kClasses, 0.5);
+  std::vector<double> memory(kSavedRows * kClasses, 0.5);
   const Numbers before = memory;
   const Tensor result = [&] {
     Tensor made(
         make_ref<TensorImpl>(make_ref<Storage>(memory.data(), memory.size() * sizeof(double), kCPU),
-                             Dims{kRows, kClasses}, Dims{kClasses, 1}, 0, DType::kF64));
+                             Dims{kSavedRows, kClasses}, Dims{kClasses, 1}, 0, DType::kF64));
     made.copy_(leaf_ * 2);
     return loss_of(made);
   }();
@@ -172,10 +172,10 @@ TEST_F(TakeSaved, MemoryThatTheCallerOwnsIsLeftAlone) {
 
 TEST_F(TakeSaved, ElementsThatLieInOnePlaceAreLeftAlone) {
   const Tensor row = sample::matrix(1, kClasses);
-  const auto expanded = [&] { return loss_of((row * 2).expand({kRows, kClasses})); };
+  const auto expanded = [&] { return loss_of((row * 2).expand({kSavedRows, kClasses})); };
   expanded().backward();
   const Tensor other = row.detach().clone().set_requires_grad();
-  const Tensor kept = (other * 2).expand({kRows, kClasses}).clone();
+  const Tensor kept = (other * 2).expand({kSavedRows, kClasses}).clone();
   loss_of(kept).backward();
   EXPECT_EQ(elements(row.grad()), elements(other.grad()));
 }

@@ -21,7 +21,7 @@ namespace lockstep::train {
 namespace {
 
 /// Ranks reach their exchange at different times, while they train.
-const dist::CollectiveOptions kNoHurry{.timeout = std::chrono::hours(24)};
+const dist::CollectiveOptions kWhileTraining{.timeout = std::chrono::hours(24)};
 
 /// How far the rank that keeps a rank's part is from it: the shortest way on which all ranks meet
 /// another host, or to the next rank.
@@ -154,14 +154,14 @@ void MemoryCopies::exchange(Generation& generation) {
     generation.copies.finish();
     std::vector<dist::Work> works;
     for (const Tensor& each : generation.received) {
-      works.push_back(own_group_->recv(each, from_, 0, kNoHurry));
+      works.push_back(own_group_->recv(each, from_, 0, kWhileTraining));
     }
     for (const Tensor& each : generation.sent) {
-      works.push_back(own_group_->send(each, to_, 0, kNoHurry));
+      works.push_back(own_group_->send(each, to_, 0, kWhileTraining));
     }
     for (dist::Work& each : works) each.wait();
     generation.step = generation.parts.record.step();
-    own_group_->barrier(kNoHurry).wait();
+    own_group_->barrier(kWhileTraining).wait();
     is_made_ = true;
   } catch (...) {
     failure_ = std::current_exception();

@@ -18,10 +18,9 @@
 #include "core/memory/caching_allocator.h"
 #include "core/tensor/stream.h"
 #include "dist/fsdp/fully_shard.h"
-#include "dist/group/communicator.h"
-#include "dist/group/transport_group.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/fsdp/small_net.h"
+#include "tests/dist/group/communicator_ranks.h"
 #include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
@@ -174,20 +173,14 @@ TEST(ShardingDetails, AnOrderThatChangesIsFollowedFromTheNextForwardOn) {
 }
 
 TEST(ShardingDetails, TheRootIsGatheredOnceAStep) {
-  std::vector<std::shared_ptr<Communicator>> communicators = thread_communicators(2);
-  std::vector<std::thread> threads;
-  for (const auto& communicator : communicators) {
-    threads.emplace_back([&communicator] {
-      const auto group = transport_group(communicator, "thread");
-      // The root's gradient comes first in backward.
-      TwoUnits net(kUnitWidth, /*has_before=*/false);
-      const auto sharded = net.shard(*group, {.prefetch_bytes = int64_t{1} << 30});
-      for (int step = 0; step < 3; ++step) run_units(*sharded, net, step);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  const auto first = all_communicators(2, [](ProcessGroup& group, Communicator&) {
+    // The root's gradient comes first in backward.
+    TwoUnits net(kUnitWidth, /*has_before=*/false);
+    const auto sharded = net.shard(group, {.prefetch_bytes = int64_t{1} << 30});
+    for (int step = 0; step < 3; ++step) run_units(*sharded, net, step);
+  });
   int gathers = 0;
-  for (const FlightRecord& record : communicators[0]->recorder().records()) {
+  for (const FlightRecord& record : first->recorder().records()) {
     if (record.signature.kind == OpKind::kAllGather && record.label == std::string("root unit")) {
       ++gathers;
     }

@@ -7,12 +7,10 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/base/error.h"
-#include "dist/group/communicator.h"
-#include "dist/group/transport_group.h"
+#include "tests/dist/group/communicator_ranks.h"
 #include "tests/dist/group/on_ranks.h"
 
 namespace lockstep::dist {
@@ -63,19 +61,13 @@ TEST(Subgroup, HasTheHostsOfItsRanksAndTheTimeoutOfItsGroup) {
 }
 
 TEST(Subgroup, IsToldFromAnotherOfTheSameRanksAndName) {
-  std::vector<std::shared_ptr<Communicator>> communicators = thread_communicators(2);
-  std::vector<std::thread> threads;
-  for (const auto& communicator : communicators) {
-    threads.emplace_back([&communicator] {
-      const auto world = transport_group(communicator, "thread");
-      const auto first = world->subgroup({1, 0}, "pair");
-      const auto second = world->subgroup({1, 0}, "pair");
-      first->barrier().wait();
-      second->barrier().wait();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const std::vector<FlightGroup> groups = communicators[0]->recorder().groups();
+  const auto rank_0 = all_communicators(2, [](ProcessGroup& world, Communicator&) {
+    const auto first = world.subgroup({1, 0}, "pair");
+    const auto second = world.subgroup({1, 0}, "pair");
+    first->barrier().wait();
+    second->barrier().wait();
+  });
+  const std::vector<FlightGroup> groups = rank_0->recorder().groups();
   ASSERT_EQ(groups.size(), 3u);
   EXPECT_EQ(groups[1].name, "pair");
   EXPECT_EQ(groups[2].name, "pair");

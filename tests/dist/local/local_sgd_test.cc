@@ -10,11 +10,11 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/core/expect_error.h"
 #include "tests/dist/ddp/known_gradients.h"
+#include "tests/dist/group/communicator_ranks.h"
 #include "tests/dist/group/labelled_operations.h"
 #include "tests/dist/group/on_ranks.h"
 
@@ -240,21 +240,15 @@ int64_t called(const Communicator& communicator, OpKind kind) {
 }
 
 TEST(LocalSgd, CodesOfTheMeanLeaveHalfWayThroughTheDelay) {
-  std::vector<std::shared_ptr<Communicator>> communicators = thread_communicators(2);
-  std::vector<std::thread> threads;
-  for (const auto& communicator : communicators) {
-    threads.emplace_back([&communicator] {
-      const auto group = transport_group(communicator, "thread");
-      const auto parameters = parameters_of(kShapes);
-      LocalSgd local(parameters, *group, {.inner_steps = 8, .delay_steps = 4, .bits = 8});
-      for (int64_t step = 1; step <= 12; ++step) {
-        local.after_update(step);
-        EXPECT_EQ(called(*communicator, OpKind::kAllToAll), step < 8 ? 0 : 1) << step;
-        EXPECT_EQ(called(*communicator, OpKind::kAllGather), step < 10 ? 0 : 1) << step;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  all_communicators(2, [](ProcessGroup& group, Communicator& communicator) {
+    const auto parameters = parameters_of(kShapes);
+    LocalSgd local(parameters, group, {.inner_steps = 8, .delay_steps = 4, .bits = 8});
+    for (int64_t step = 1; step <= 12; ++step) {
+      local.after_update(step);
+      EXPECT_EQ(called(communicator, OpKind::kAllToAll), step < 8 ? 0 : 1) << step;
+      EXPECT_EQ(called(communicator, OpKind::kAllGather), step < 10 ? 0 : 1) << step;
+    }
+  });
 }
 
 TEST(LocalSgd, ItsWaitIsToldOnce) {
