@@ -38,6 +38,12 @@ class Program : public testing::Test {
     return {WIFEXITED(raw) ? WEXITSTATUS(raw) : -1, file_content(out), file_content(err)};
   }
 
+  /// Why mpirun cannot start ranks here. Empty if it can.
+  std::string no_mpirun() const {
+    if (shell("command -v mpirun").status != 0) return "no mpirun";
+    return says(run("--version --json").output, "\"mpi\": null") ? "built without MPI" : "";
+  }
+
   /// Writes a complete config to the file `name`.
   void put_config(const std::string& name, const std::string& more = "") const {
     put_file(folder_ / name,
@@ -57,7 +63,7 @@ class Program : public testing::Test {
     put_file(folder_ / (name + "/metrics.jsonl"), text);
   }
 
-  train::TemporaryDirectory folder_;
+  train::TemporaryDirectory folder_{train::memory_or_disk()};
 };
 
 }  // namespace lockstep::launcher

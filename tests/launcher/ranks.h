@@ -15,10 +15,7 @@ namespace lockstep::launcher {
 class RanksTest : public Program {
  protected:
   void SetUp() override {
-    if (shell("command -v mpirun").status != 0) GTEST_SKIP() << "no mpirun";
-    if (says(run("bench collectives -e 1k --ranks 1").errors, "without MPI")) {
-      GTEST_SKIP() << "built without MPI";
-    }
+    if (const std::string why = no_mpirun(); !why.empty()) GTEST_SKIP() << why;
   }
 
   /// Runs the shell line `command` on every rank; $0 is the program.

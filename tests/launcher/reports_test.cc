@@ -177,8 +177,7 @@ TEST_F(Config, CheckRefusesWhatTrainingWouldRefuse) {
   const Result weights = run("config check run.txtpb --set model.weights=absent");
   EXPECT_EQ(weights.status, 4) << weights.output;
   const Result memory =
-      run("config check run.txtpb --set model.gpt2.width=65536 --set model.gpt2.layers=1000 --set "
-          "model.gpt2.heads=1");
+      run("config check run.txtpb --set model.gpt2.width=262144 --set model.gpt2.heads=1");
   EXPECT_EQ(memory.status, 6) << memory.output;
   const Result device = run("config check run.txtpb --set device=cuda:63");
   EXPECT_EQ(device.status, 2) << device.output;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,8 +16,9 @@ namespace lockstep::train {
 /// A fresh folder for one test, removed with its contents by the destructor.
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lockstep-XXXXXX").string();
+  TemporaryDirectory() : TemporaryDirectory(std::filesystem::temp_directory_path()) {}
+  explicit TemporaryDirectory(const std::filesystem::path& parent) {
+    std::string pattern = (parent / "lockstep-test-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
     path_ = pattern;
   }
@@ -33,6 +35,16 @@ class TemporaryDirectory {
  private:
   std::filesystem::path path_;
 };
+
+/// Where files are in memory, so that no fsync waits for a disk; the place of temporary files where
+/// there is no room for that. What a killed process has written stays in both.
+inline std::filesystem::path memory_or_disk() {
+  constexpr std::uintmax_t kEnough = std::uintmax_t{2} << 30;
+  std::error_code error;
+  const std::filesystem::path memory = "/dev/shm";
+  const std::filesystem::space_info space = std::filesystem::space(memory, error);
+  return !error && space.available >= kEnough ? memory : std::filesystem::temp_directory_path();
+}
 
 inline void put_file(const std::filesystem::path& path, std::string_view content) {
   std::ofstream(path, std::ios::binary) << content;

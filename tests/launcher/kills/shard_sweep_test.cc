@@ -19,10 +19,7 @@ class ShardSweep : public FileFaults {
  protected:
   void SetUp() override {
     FileFaults::SetUp();
-    if (shell("command -v mpirun").status != 0) GTEST_SKIP() << "no mpirun";
-    if (says(run("bench collectives -e 1k --ranks 1").errors, "without MPI")) {
-      GTEST_SKIP() << "built without MPI";
-    }
+    if (const std::string why = no_mpirun(); !why.empty()) GTEST_SKIP() << why;
     put_file(folder_ / "run.txtpb",
              "model { gpt2 { context_length: 8 layers: 1 heads: 2 width: 32 } }\n"
              "data { random {} }\n"

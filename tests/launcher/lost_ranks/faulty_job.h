@@ -39,10 +39,7 @@ inline Result end_within(Launched& launched, std::chrono::seconds limit) {
 class FaultyJob : public Program {
  protected:
   void SetUp() override {
-    if (shell("command -v mpirun").status != 0) GTEST_SKIP() << "no mpirun";
-    if (train::says(run("bench collectives -e 1k --ranks 1").errors, "without MPI")) {
-      GTEST_SKIP() << "built without MPI";
-    }
+    if (const std::string why = no_mpirun(); !why.empty()) GTEST_SKIP() << why;
     std::filesystem::create_directory(folder_ / "tmp");
   }
   void TearDown() override {

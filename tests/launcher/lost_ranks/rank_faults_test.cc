@@ -439,15 +439,18 @@ TEST_F(RankFaults, TooFewDescriptorsAreAnErrorThatSaysSo) {
 
 TEST_F(RankFaults, SharedMemoryThatIsFullCrashesNothing) {
   if (shell("unshare -m true").status != 0) GTEST_SKIP() << "may not mount";
-  put_file(folder_ / "full.sh",
+  // The test's own folder may be in the memory that the mount hides.
+  const train::TemporaryDirectory seen;
+  std::filesystem::copy(folder_.path(), seen.path(), std::filesystem::copy_options::recursive);
+  put_file(seen / "full.sh",
            "mount -t tmpfs -o size=64k tmpfs /dev/shm && dd if=/dev/zero of=/dev/shm/fill bs=4k "
            "2>dd; df --output=avail /dev/shm | tail -n 1 >avail; exec \"$@\"\n");
-  const Result result = shell(
-      fmt::format("TMPDIR=\"$PWD/tmp\" timeout 50 unshare -m sh full.sh '{}/lockstep' launch "
-                  "--allow-run-as-root -np 2 --oversubscribe run.txtpb --run-dir run --steps 20",
-                  LOCKSTEP_BIN_DIR));
-  EXPECT_EQ(std::atoi(file_content(folder_ / "avail").c_str()), 0);
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "avail"));
+  const Result result = shell(fmt::format(
+      "cd '{}' && TMPDIR=\"$PWD/tmp\" timeout 50 unshare -m sh full.sh '{}/lockstep' launch "
+      "--allow-run-as-root -np 2 --oversubscribe run.txtpb --run-dir run --steps 20",
+      seen.path().string(), LOCKSTEP_BIN_DIR));
+  EXPECT_EQ(std::atoi(file_content(seen / "avail").c_str()), 0);
+  EXPECT_TRUE(std::filesystem::exists(seen / "avail"));
   EXPECT_THAT(result.errors, Not(HasSubstr("signal 7")));
   EXPECT_EQ(result.status, 0) << result.errors;  // our memory is not in /dev/shm
 }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/launcher/launch/elastic_job.h"
-#include "tests/launcher/launch/simulated_hosts.h"
+#include "tests/launcher/elastic/elastic_job.h"
+#include "tests/launcher/hosts/simulated_hosts.h"
 
 namespace lockstep::launcher {
 namespace {

@@ -335,7 +335,7 @@ TEST_F(Restarts, CountInTheGoodputOfTheRunOverAllItsStarts) {
 }
 
 TEST_F(Restarts, ByMpirunEndWithTheSameBits) {
-  if (shell("command -v mpirun").status != 0) GTEST_SKIP() << "no mpirun";
+  if (const std::string why = no_mpirun(); !why.empty()) GTEST_SKIP() << why;
   const Result result =
       Launched(
           fmt::format("--transport mpi --oversubscribe -np 4 --max-restarts 2 --restart-delay "

@@ -53,7 +53,7 @@ class Tutorial : public Program {
 };
 
 TEST_F(Tutorial, EveryCommandEndsAsThePageSays) {
-  if (shell("command -v mpirun").status != 0) GTEST_SKIP() << "no mpirun";
+  if (const std::string why = no_mpirun(); !why.empty()) GTEST_SKIP() << why;
   const std::vector<Command> commands =
       commands_of(file_content(LOCKSTEP_SOURCE_DIR "/docs/tutorial.md"));
   ASSERT_GT(commands.size(), 20U);

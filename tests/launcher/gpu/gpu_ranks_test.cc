@@ -35,10 +35,6 @@ class GpuRanks : public Program {
                     "--oversubscribe --bind-to none -np {} env {} '{}/lockstep' train run.txtpb {}",
                     ranks, variables, LOCKSTEP_BIN_DIR, arguments));
   }
-  bool has_mpi() const {
-    return shell("command -v mpirun").status == 0 &&
-           !says(run("bench collectives -e 1k --ranks 1").errors, "without MPI");
-  }
   std::vector<double> losses(const std::string& folder) const {
     const std::string text = file_content(folder_ / (folder + "/metrics.jsonl"));
     const std::regex number("\"loss\":([-0-9.e+]+)");
@@ -59,7 +55,7 @@ TEST_F(GpuRanks, OneTrainsWithTheLossesOfTheCpu) {
 }
 
 TEST_F(GpuRanks, EachHasItsOwnAndTheLossesOfOne) {
-  if (!has_mpi()) GTEST_SKIP() << "no MPI";
+  if (const std::string why = no_mpirun(); !why.empty()) GTEST_SKIP() << why;
   ASSERT_EQ(run("train run.txtpb --run-dir cpu").status, 0);
   const Result result = train(2, 2, "--set device=cuda --run-dir gpu");
   ASSERT_EQ(result.status, 0) << result.errors;
@@ -69,7 +65,7 @@ TEST_F(GpuRanks, EachHasItsOwnAndTheLossesOfOne) {
 }
 
 TEST_F(GpuRanks, MoreThanGpusAreRefusedUnlessTheyMayShare) {
-  if (!has_mpi()) GTEST_SKIP() << "no MPI";
+  if (const std::string why = no_mpirun(); !why.empty()) GTEST_SKIP() << why;
   const Result refused = train(2, 1, "--set device=cuda --run-dir refused");
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.errors,
