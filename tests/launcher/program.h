@@ -63,7 +63,7 @@ class Program : public testing::Test {
     put_file(folder_ / (name + "/metrics.jsonl"), text);
   }
 
-  train::TemporaryDirectory folder_{train::memory_or_disk()};
+  train::TemporaryDirectory folder_;
 };
 
 }  // namespace lockstep::launcher

@@ -4,19 +4,32 @@
 #include <stdlib.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace lockstep::train {
+
+/// Where tests put their files: TMPDIR if it is set; else memory, so that no fsync waits for a disk
+/// (what a killed process has written stays there, too); the system's folder where memory is short.
+inline std::filesystem::path parent_of_tests() {
+  constexpr std::uintmax_t kEnough = std::uintmax_t{2} << 30;
+  const std::filesystem::path memory = "/dev/shm";
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(memory, error);
+  if (std::getenv("TMPDIR") == nullptr && !error && space.available >= kEnough) return memory;
+  return std::filesystem::temp_directory_path();
+}
 
 /// A fresh folder for one test, removed with its contents by the destructor.
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() : TemporaryDirectory(std::filesystem::temp_directory_path()) {}
+  TemporaryDirectory() : TemporaryDirectory(parent_of_tests()) {}
   explicit TemporaryDirectory(const std::filesystem::path& parent) {
     std::string pattern = (parent / "lockstep-test-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
@@ -35,16 +48,6 @@ class TemporaryDirectory {
  private:
   std::filesystem::path path_;
 };
-
-/// Where files are in memory, so that no fsync waits for a disk; the place of temporary files where
-/// there is no room for that. What a killed process has written stays in both.
-inline std::filesystem::path memory_or_disk() {
-  constexpr std::uintmax_t kEnough = std::uintmax_t{2} << 30;
-  std::error_code error;
-  const std::filesystem::path memory = "/dev/shm";
-  const std::filesystem::space_info space = std::filesystem::space(memory, error);
-  return !error && space.available >= kEnough ? memory : std::filesystem::temp_directory_path();
-}
 
 inline void put_file(const std::filesystem::path& path, std::string_view content) {
   std::ofstream(path, std::ios::binary) << content;

@@ -440,7 +440,7 @@ TEST_F(RankFaults, TooFewDescriptorsAreAnErrorThatSaysSo) {
 TEST_F(RankFaults, SharedMemoryThatIsFullCrashesNothing) {
   if (shell("unshare -m true").status != 0) GTEST_SKIP() << "may not mount";
   // The test's own folder may be in the memory that the mount hides.
-  const train::TemporaryDirectory seen;
+  const train::TemporaryDirectory seen(std::filesystem::temp_directory_path());
   std::filesystem::copy(folder_.path(), seen.path(), std::filesystem::copy_options::recursive);
   put_file(seen / "full.sh",
            "mount -t tmpfs -o size=64k tmpfs /dev/shm && dd if=/dev/zero of=/dev/shm/fill bs=4k "
