@@ -17,21 +17,29 @@ except OSError as error:
 from . import ops
 from ._lockstep import (
     Tensor,
+    backward,
     call,
     from_dlpack,
+    grad,
+    is_grad_enabled,
     load,
     manual_seed,
     no_grad,
     save,
     schemas,
 )
+from .function import Function
 from .runs import TrainError, read_metrics, train
 
 __all__ = [
+    "Function",
     "Tensor",
     "TrainError",
+    "backward",
     "call",
     "from_dlpack",
+    "grad",
+    "is_grad_enabled",
     "load",
     "manual_seed",
     "no_grad",

@@ -24,6 +24,7 @@ void bind_dlpack(nb::module_& module, nb::class_<Tensor>& tensor);
 void bind_index(nb::class_<Tensor>& tensor);
 void bind_operators(nb::module_& module, nb::class_<Tensor>& tensor);
 void bind_files(nb::module_& module);
+void bind_function(nb::module_& module);
 
 /// What the Values of a call borrow: objects converted from Python, and the Python objects whose
 /// tensors they are.
