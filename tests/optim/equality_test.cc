@@ -72,6 +72,13 @@ const std::map<std::string, MakeOptimizer>& recorded_cases() {
                                         .weight_decay = 0.1,
                                         .decoupled_weight_decay = true,
                                         .maximize = true})},
+      {"adafactor", maker<Adafactor>({.learning_rate = 0.1})},
+      {"adafactor_decay", maker<Adafactor>({.learning_rate = 0.3,
+                                            .beta2_decay = -0.5,
+                                            .epsilon2 = 0.2,
+                                            .clip = 1.2,
+                                            .weight_decay = 0.1,
+                                            .maximize = true})},
   };
   return kCases;
 }

@@ -6,6 +6,7 @@
 Gradients are a formula of step, element and parameter, so that nothing but the optimizer is compared.
 """
 
+import inspect
 import json
 import math
 from pathlib import Path
@@ -75,6 +76,9 @@ def optimizer_cases():
         "radam": (o.RAdam, dict(lr=0.02)),
         "radam_decay": (o.RAdam, dict(lr=0.02, betas=(0.8, 0.95), weight_decay=0.1)),
         "radam_decoupled": (o.RAdam, dict(lr=0.02, weight_decay=0.1, decoupled_weight_decay=True, maximize=True)),
+        "adafactor": (o.Adafactor, dict(lr=0.1)),
+        "adafactor_decay": (o.Adafactor, dict(lr=0.3, beta2_decay=-0.5, eps=(None, 0.2), d=1.2, weight_decay=0.1,
+                                              maximize=True)),
     }
 
 
@@ -94,6 +98,33 @@ def record_optimizers():
                     values[str(step)] = flat(parameters)
             recorded[name][key] = values
     torch.set_default_dtype(torch.float32)
+    return recorded
+
+
+def record_muon():
+    """A wide and a tall matrix. PyTorch orthogonalises in bfloat16: its rounding is left out here."""
+    from torch.optim import _muon
+
+    source = inspect.getsource(_muon._zeropower_via_newtonschulz)
+    assert "dtype=torch.bfloat16" in source
+    exec(source.replace("dtype=torch.bfloat16", "dtype=grad.dtype"), vars(_muon))
+    recorded = {}
+    for name, options in {
+        "muon": dict(lr=0.03, weight_decay=0.2),
+        "muon_plain": dict(lr=0.05, weight_decay=0.0, momentum=0.8, nesterov=False, ns_steps=3),
+    }.items():
+        recorded[name] = []
+        for shape in ((3, 5), (4, 2)):
+            values = [0.5 - 0.1 * i for i in range(math.prod(shape))]
+            parameter = torch.tensor(values, dtype=torch.float64).reshape(shape).requires_grad_()
+            optimizer = torch.optim.Muon([parameter], **options)
+            steps = {}
+            for step in range(1, STEPS + 1):
+                set_gradients([parameter], step)
+                optimizer.step()
+                if step in RECORDED:
+                    steps[str(step)] = flat([parameter])
+            recorded[name].append(steps)
     return recorded
 
 
@@ -314,6 +345,7 @@ def main():
     torch.set_num_threads(1)
     write(Path(__file__).with_name("reference.json"), {
         "optimizers": record_optimizers(),
+        "muon": record_muon(),
         "lbfgs": record_lbfgs(),
         "line_searches": record_line_searches(),
         "schedules": record_schedules(),
