@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,11 @@
 
 namespace lockstep::dist {
 namespace {
+
+bool is_of_one_link(const sockaddr& address) {
+  return address.sa_family == AF_INET6 &&
+         IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
 
 bool is_ipv6(const std::string& address) { return address.find(':') != std::string::npos; }
 
@@ -33,6 +39,7 @@ std::vector<std::string> host_addresses() {
     }
     const sa_family_t family = each->ifa_addr->sa_family;
     if (family != AF_INET && family != AF_INET6) continue;
+    if (is_of_one_link(*each->ifa_addr)) continue;
     const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
     std::array<char, NI_MAXHOST> text{};
     if (getnameinfo(each->ifa_addr, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) ==

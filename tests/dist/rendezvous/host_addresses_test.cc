@@ -38,11 +38,11 @@ std::vector<std::string> listed(int family) {
 
 TEST(HostAddresses, AreThoseOfInterfacesThatAreUpVersion4First) {
   std::vector<std::string> expected = listed(AF_INET);
-  for (const std::string& address : listed(AF_INET6)) expected.push_back(address);
-  std::vector<std::string> found = host_addresses();
-  // Addresses of one link have its name behind them.
-  for (std::string& address : found) address = address.substr(0, address.find('%'));
-  EXPECT_EQ(found, expected);
+  for (const std::string& address : listed(AF_INET6)) {
+    // An address of one link is none without the interface's name, which other hosts do not know.
+    if (!address.starts_with("fe80:")) expected.push_back(address);
+  }
+  EXPECT_EQ(host_addresses(), expected);
 }
 
 }  // namespace
