@@ -30,6 +30,28 @@ HostLayout layout_of(const Communicator& communicator) {
   return communicator.layout_of(ranks);
 }
 
+/// Those that came, with those that go on by their new numbers.
+Members::Met arranged(const std::vector<RollCall::Present>& came, const Members::Terms& terms,
+                      const Members::Start& start) {
+  Members::Met met{.present = came,
+                   .left_out = {},
+                   .rank = 0,
+                   .communicator = nullptr,
+                   .place = {},
+                   .start = start};
+  if (!terms.arrange) return met;
+  met.present.clear();
+  std::vector<bool> goes_on(came.size());
+  for (const size_t each : terms.arrange(came)) {
+    met.present.push_back(came[each]);
+    goes_on[each] = true;
+  }
+  for (size_t i = 0; i < came.size(); ++i) {
+    if (!goes_on[i]) met.left_out.push_back(came[i]);
+  }
+  return met;
+}
+
 /// Text up to the first end of a line, which it takes off.
 std::string take_line(std::string& text) {
   const size_t end = std::min(text.find('\n'), text.size());
@@ -126,7 +148,17 @@ void Members::find_all() {
     hosts_.push_back(take_line(descriptions[i]));
     near[i] = near[i] || descriptions[i].find('\n') == std::string::npos;
   }
-  roll_.find_others_at(std::move(descriptions), std::move(near));
+  roll_.find_others_at(std::move(descriptions), std::move(near), order());
+}
+
+/// Of deciding. Processes that are expected have no part of the model.
+std::vector<int> Members::order() const {
+  std::vector<int> ranks(places_.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::ranges::stable_sort(ranks, {}, [&](int rank) {
+    return rank < size_ ? rank % start_.shard_size : start_.shard_size;
+  });
+  return ranks;
 }
 
 Members::Outcome Members::meet(const Terms& terms) {
@@ -144,25 +176,28 @@ Members::Outcome Members::meet(const Terms& terms) {
 
 Members::Outcome Members::try_to_meet(const Terms& terms) {
   std::shared_ptr<StoreServer> server;
-  const RollCall::Outcome outcome =
-      roll_.call(terms.told, terms.wait,
-                 [&](const std::vector<RollCall::Present>& present) -> RollCall::Decision {
-                   try {
-                     std::string obstacle = terms.obstacle(present);
-                     if (!obstacle.empty()) return {false, std::move(obstacle)};
-                     if (present.size() == 1) return {true, ""};
-                     server = serve(static_cast<int>(present.size()));
-                     return {true, fmt::format("{}", parse_endpoint(server->address()).port)};
-                   } catch (const std::exception& error) {
-                     return {false, error.what()};
-                   }
-                 });
+  const RollCall::Outcome outcome = roll_.call(
+      terms.told, terms.wait,
+      [&](const std::vector<RollCall::Present>& present) -> RollCall::Decision {
+        try {
+          std::string obstacle = terms.obstacle(present);
+          if (!obstacle.empty()) return {false, std::move(obstacle)};
+          const size_t size = terms.arrange ? terms.arrange(present).size() : present.size();
+          if (size == 1) return {true, ""};
+          server = serve(static_cast<int>(size));
+          return {true, fmt::format("{}", parse_endpoint(server->address()).port)};
+        } catch (const std::exception& error) {
+          return {false, error.what()};
+        }
+      });
   if (!outcome.decision.goes_on) return {{}, outcome.decision.text};
-  if (std::ranges::find(outcome.present, rank_, &RollCall::Present::rank) ==
-      outcome.present.end()) {
-    return {{}, "the others go on without this rank"};
-  }
-  return {connect(outcome, std::move(server)), ""};
+  const auto is_among = [&](const std::vector<RollCall::Present>& present) {
+    return std::ranges::find(present, rank_, &RollCall::Present::rank) != present.end();
+  };
+  if (!is_among(outcome.present)) return {{}, "the others go on without this rank"};
+  Met met = arranged(outcome.present, terms, start_);
+  if (!is_among(met.present)) return {{}, "", true};
+  return {connect(std::move(met), outcome, std::move(server)), ""};
 }
 
 /// The store of so many ranks, at a port that the system chooses.
@@ -174,10 +209,8 @@ std::shared_ptr<StoreServer> Members::serve(int size) const {
                                                           .silence = start_.silence});
 }
 
-Members::Met Members::connect(const RollCall::Outcome& outcome,
+Members::Met Members::connect(Met met, const RollCall::Outcome& outcome,
                               std::shared_ptr<StoreServer> server) const {
-  Met met{
-      .present = outcome.present, .rank = 0, .communicator = nullptr, .place = {}, .start = start_};
   const auto self = std::ranges::find(met.present, rank_, &RollCall::Present::rank);
   met.rank = static_cast<int>(self - met.present.begin());
   if (met.present.size() == 1) return met;

@@ -25,6 +25,9 @@ class Members {
     std::chrono::milliseconds silence{10'000};
     /// "host:port" where the ranks met at first, and others may join them; empty: nobody may.
     std::string door = {};
+    /// Consecutive ranks that keep parts of one model. The first ranks of such groups come first
+    /// where it is asked which rank is the lowest, then the second ones, and so on.
+    int shard_size = 1;
   };
   /// Exchanges where each rank listens. Collective over `group`, of all the job's ranks.
   Members(Start start, const Communicator& communicator, ProcessGroup& group);
@@ -52,10 +55,14 @@ class Members {
     std::chrono::milliseconds wait{0};  ///< for a rank that is not gone
     /// Called on the lowest rank that is left: why those present may not go on; empty if they may.
     std::function<std::string(const std::vector<RollCall::Present>&)> obstacle;
+    /// Called on all ranks, where they may go on: those that do, as places in the list, by their
+    /// new numbers; the lowest first. Empty: all, in their order.
+    std::function<std::vector<size_t>(const std::vector<RollCall::Present>&)> arrange = {};
   };
-  /// Ranks that are connected again. The new number of each is its place in `present`.
+  /// Ranks that are connected again.
   struct Met {
-    std::vector<RollCall::Present> present;
+    std::vector<RollCall::Present> present;      ///< those that go on; the place is the new number
+    std::vector<RollCall::Present> left_out;     ///< came, and do not go on
     int rank = 0;                                ///< the new number of this one
     std::shared_ptr<Communicator> communicator;  ///< null where this rank is alone
     RankPlace place;
@@ -63,7 +70,8 @@ class Members {
   };
   struct Outcome {
     std::optional<Met> met;
-    std::string why;  ///< they do not go on; empty if they do
+    std::string why;           ///< they do not go on; empty if they do
+    bool is_left_out = false;  ///< the others go on without this rank, which has come
   };
   /// After the group has failed, or all have agreed to leave it: connects the ranks that are left.
   /// Collective over them; where one of them is lost meanwhile, the others try again. Returns
@@ -80,9 +88,10 @@ class Members {
 
  private:
   void find_all();
+  std::vector<int> order() const;
   Outcome try_to_meet(const Terms& terms);
   std::shared_ptr<StoreServer> serve(int size) const;
-  Met connect(const RollCall::Outcome& outcome, std::shared_ptr<StoreServer> server) const;
+  Met connect(Met met, const RollCall::Outcome& outcome, std::shared_ptr<StoreServer> server) const;
 
   Start start_;
   int rank_;

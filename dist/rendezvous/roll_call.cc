@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <list>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -77,6 +78,7 @@ class RollCall::Round {
 
   size_t size() const { return others_.size(); }
   size_t self() const { return static_cast<size_t>(call_.rank_); }
+  bool is_lower(size_t rank) const { return call_.turns_[rank] < call_.turns_[self()]; }
 
   void reach_all() {
     for (size_t rank = 0; rank < size(); ++rank) {
@@ -94,7 +96,8 @@ class RollCall::Round {
 
   /// Whether no lower rank is left that would decide.
   bool is_lowest(Clock::time_point now) const {
-    for (size_t rank = 0; rank < self(); ++rank) {
+    for (size_t rank = 0; rank < size(); ++rank) {
+      if (!is_lower(rank)) continue;
       const Other& other = others_[rank];
       const auto until = other.is_present() ? other.came + wait_ + kToDecide : begin_ + wait_;
       if (!other.gone && now < until) return false;
@@ -104,8 +107,12 @@ class RollCall::Round {
   /// Whether each higher rank has come, is gone, or had its time.
   bool all_are_known(Clock::time_point now) const {
     if (now >= begin_ + wait_) return true;
-    return std::all_of(others_.begin() + call_.rank_ + 1, others_.end(),
-                       [](const Other& other) { return other.gone || other.is_present(); });
+    for (size_t rank = 0; rank < size(); ++rank) {
+      const Other& other = others_[rank];
+      const bool is_known = other.gone || other.is_present();
+      if (rank != self() && !is_lower(rank) && !is_known) return false;
+    }
+    return true;
   }
 
   Outcome decide_for_all(const Decide& decide) {
@@ -274,10 +281,17 @@ RollCall::RollCall(int rank, std::string key, bool local)
 RollCall::RollCall(int rank, std::string key, OpenPort port)
     : rank_(rank), key_(std::move(key)), port_(std::move(port)) {}
 
-void RollCall::find_others_at(std::vector<std::string> descriptions, std::vector<bool> near) {
+void RollCall::find_others_at(std::vector<std::string> descriptions, std::vector<bool> near,
+                              const std::vector<int>& order) {
   LS_ASSERT(descriptions.size() == near.size());
+  LS_ASSERT(order.empty() || order.size() == near.size());
   descriptions_ = std::move(descriptions);
   near_ = std::move(near);
+  turns_.resize(near_.size());
+  std::iota(turns_.begin(), turns_.end(), size_t{0});
+  for (size_t turn = 0; turn < order.size(); ++turn) {
+    turns_[static_cast<size_t>(order[turn])] = turn;
+  }
 }
 
 RollCall::Outcome RollCall::call(const std::string& told, milliseconds wait, const Decide& decide) {

@@ -49,8 +49,10 @@ class RollCall {
   std::string description() const { return port_.description(); }
   const std::string& key() const { return key_; }
   /// Descriptions by rank, with this one's; `near`, by rank: whether it is on this host. May be
-  /// called again with more ranks.
-  void find_others_at(std::vector<std::string> descriptions, std::vector<bool> near);
+  /// called again with more ranks. `order`, alike on all: all ranks, the one first that decides if
+  /// it is left, and so on: it is "the lowest" then. Empty: by number.
+  void find_others_at(std::vector<std::string> descriptions, std::vector<bool> near,
+                      const std::vector<int>& order = {});
 
   /// Calls the roll; may be called again when what was decided has failed. `told` goes to all
   /// ranks. `decide` is called on the lowest rank alone. A rank that is not gone is waited for
@@ -68,6 +70,7 @@ class RollCall {
   OpenPort port_;
   std::vector<std::string> descriptions_;
   std::vector<bool> near_;
+  std::vector<size_t> turns_;  ///< by rank: its place in the order
 };
 
 }  // namespace lockstep::dist

@@ -36,7 +36,7 @@ using ::testing::HasSubstr;
 /// One of the ranks of a job, in a process of its own.
 class Member {
  public:
-  Member(int rank, int size, const AllGatherText& all_gather) {
+  Member(int rank, int size, const AllGatherText& all_gather, int shard_size = 1) {
     Endpoint endpoint{"127.0.0.1", 0};
     if (rank == 0) (void)listen_at(endpoint);
     start_ = {.where = {.rank = rank,
@@ -44,7 +44,8 @@ class Member {
                         .address = "127.0.0.1:" + all_gather(std::to_string(endpoint.port))[0],
                         .job = "job-a",
                         .secret = "open sesame"},
-              .options = [](int) { return Communicator::Options(); }};
+              .options = [](int) { return Communicator::Options(); },
+              .shard_size = shard_size};
     use(tcp_communicator(start_.where));
   }
 
@@ -84,11 +85,16 @@ class Member {
   std::string go_on(
       const std::function<std::string()>& obstacle = [] { return ""; },
       std::chrono::milliseconds wait = 60s) {
-    Members::Outcome outcome = members_->meet(
-        {.told = "", .wait = wait, .obstacle = [&](const auto&) { return obstacle(); }});
+    Members::Outcome outcome = members_->meet({.told = "",
+                                               .wait = wait,
+                                               .obstacle = [&](const auto&) { return obstacle(); },
+                                               .arrange = arrange_});
+    if (outcome.is_left_out) return "left out";
     if (!outcome.met) return outcome.why.empty() ? "no reason" : outcome.why;
     present_.clear();
+    left_out_.clear();
     for (const auto& each : outcome.met->present) present_.push_back(each.rank);
+    for (const auto& each : outcome.met->left_out) left_out_.push_back(each.rank);
     start_ = outcome.met->start;
     members_.reset();
     use(outcome.met->communicator);
@@ -96,6 +102,12 @@ class Member {
   }
   /// Who was present, by their numbers before.
   const std::vector<int>& present() const { return present_; }
+  /// Those that came and do not go on.
+  const std::vector<int>& left_out() const { return left_out_; }
+  /// From now on these, of those that come, go on, by their new numbers.
+  void arrange_as(const std::vector<size_t>& places) {
+    arrange_ = [places](const auto&) { return places; };
+  }
 
  private:
   static Members::Start alone() {
@@ -112,6 +124,8 @@ class Member {
   std::unique_ptr<ProcessGroup> group_;
   std::unique_ptr<Members> members_;
   std::vector<int> present_;
+  std::vector<int> left_out_;
+  std::function<std::vector<size_t>(const std::vector<RollCall::Present>&)> arrange_;
 };
 
 /// A rank of a job that starts with so many; nothing for a process that comes later.
@@ -198,6 +212,27 @@ TEST_F(MembersOfAJob, GoOnWhereTheOneThatDecidesIsKilledAsWell) {
     return member.go_on(decide).empty() && member.sum(1) == 2;
   });
   EXPECT_THAT(statuses, ElementsAre(SIGKILL, 0, 0, SIGKILL));
+}
+
+TEST_F(MembersOfAJob, GoOnInANewOrderWithoutSomeOfThoseThatAreLeft) {
+  const auto statuses = run_as_processes(4, [&](int rank, const AllGatherText& all_gather) {
+    Member member(rank, 4, all_gather, /*shard_size=*/2);
+    if (member.sum(1) != 4) return false;
+    (void)all_gather("");
+    if (rank == 0) raise(SIGKILL);
+    // Of ranks 1, 2 and 3 rank 2, the first of its group, decides.
+    member.arrange_as({1, 2});
+    bool decides = false;
+    const std::string why = !member.notices_loss() ? "no loss" : member.go_on([&] {
+      decides = true;
+      return "";
+    });
+    if (rank == 1) return why == "left out" && !decides;
+    return why.empty() && decides == (rank == 2) && member.rank() == rank - 2 &&
+           member.present() == std::vector<int>{2, 3} && member.left_out() == std::vector<int>{1} &&
+           member.sum(rank) == 5;
+  });
+  EXPECT_THAT(statuses, ElementsAre(SIGKILL, 0, 0, 0));
 }
 
 TEST_F(MembersOfAJob, EndTogetherWhereTheyMayNotGoOn) {

@@ -33,7 +33,9 @@ constexpr auto kLong = 60s;
 /// The ranks of a job, on threads.
 class RollRanks {
  public:
-  explicit RollRanks(int size, const std::vector<std::string>& keys = {}) : outcomes_(size) {
+  explicit RollRanks(int size, const std::vector<std::string>& keys = {},
+                     const std::vector<int>& order = {})
+      : outcomes_(size) {
     const std::string key = random_secret();
     std::vector<std::string> places;
     for (int rank = 0; rank < size; ++rank) {
@@ -42,7 +44,7 @@ class RollRanks {
       places.push_back(ranks_.back()->description());
     }
     for (const auto& each : ranks_) {
-      each->find_others_at(places, std::vector<bool>(static_cast<size_t>(size), true));
+      each->find_others_at(places, std::vector<bool>(static_cast<size_t>(size), true), order);
     }
   }
   ~RollRanks() { join(); }
@@ -103,6 +105,23 @@ TEST(RollCall, ThoseThatAreLeftHearWhatTheLowestDecides) {
     EXPECT_EQ(ranks.outcome(rank).present[1].told, "state 2");
     EXPECT_EQ(ranks.outcome(rank).caller_host, rank == 0 ? "" : "127.0.0.1");
   }
+}
+
+TEST(RollCall, TheFirstOfAnOrderDecides) {
+  const std::vector<int> order = {0, 2, 1, 3};
+  RollRanks ranks(4, {}, order);
+  ranks.call({1, 3, 2, 0});
+  ranks.join();
+  EXPECT_EQ(ranks.decided(), 0);
+  ranks.lose(0);
+  ranks.call({1, 2, 3});
+  ranks.join();
+  EXPECT_EQ(ranks.decided(), 2);
+  for (const int rank : {1, 2, 3}) EXPECT_THAT(ranks.heard_by(rank), ElementsAre(1, 2, 3));
+  ranks.lose(2);
+  ranks.call({1, 3});
+  ranks.join();
+  EXPECT_EQ(ranks.decided(), 1);
 }
 
 TEST(RollCall, ALowerRankThatCameLaterHasItsTimeToDecide) {
