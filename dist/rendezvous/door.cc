@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "core/base/check.h"
@@ -384,6 +385,12 @@ std::vector<std::string> Door::call(int count, int first, const std::vector<std:
   }
   if (!called.empty()) state_->wake.wake();
   return places;
+}
+
+void Door::await(int count, std::chrono::milliseconds limit) const {
+  constexpr std::chrono::milliseconds kAgain(10);
+  const auto until = Clock::now() + limit;
+  while (ready() < count && Clock::now() < until) std::this_thread::sleep_for(kAgain);
 }
 
 void Door::close(JoinEnd end) {

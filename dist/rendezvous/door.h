@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -67,6 +68,9 @@ class Door {
   /// called. Returns the places. While some are given something it calls these alone, and each is
   /// called once it has taken all of that.
   std::vector<std::string> call(int count, int first, const std::vector<std::string>& texts);
+  /// Waits until so many wait here, for processes that are known to be on their way. Returns after
+  /// `limit` without them.
+  void await(int count, std::chrono::milliseconds limit) const;
   /// Nobody can join from now on.
   void close(JoinEnd end);
   /// Whether it listens now.

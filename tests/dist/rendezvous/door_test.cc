@@ -90,6 +90,19 @@ TEST_F(DoorOfAJob, CallsThoseThatWaitInTheOrderInWhichTheyCame) {
   EXPECT_TRUE(door_->call(1, 7, {}).empty());
 }
 
+TEST_F(DoorOfAJob, WaitsForProcessesThatAreOnTheirWay) {
+  open();
+  door_->await(0, 20s);
+  door_->await(1, 0s);  // nobody comes
+  EXPECT_EQ(door_->ready(), 0);
+  auto first = come("place 1");
+  auto second = come("place 2");
+  door_->await(2, 20s);
+  EXPECT_EQ(door_->ready(), 2);
+  door_.reset();
+  for (auto* each : {&first, &second}) EXPECT_FALSE(each->get().call);
+}
+
 TEST_F(DoorOfAJob, TellsItsTermsAndHowManyRanksThereAre) {
   open();
   std::promise<void> heard;
