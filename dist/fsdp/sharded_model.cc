@@ -353,6 +353,10 @@ void ShardedModel::release_full_parameters(bool changed) {
   summoned_ = false;
 }
 
+void ShardedModel::abandon_values() noexcept {
+  for (const auto& unit : units_) unit->values.abandon();
+}
+
 void ShardedModel::on_reduced(
     std::function<void(std::span<const uint32_t> parts, const std::vector<Tensor>& gradients)>
         then) {

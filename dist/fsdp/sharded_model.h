@@ -216,6 +216,10 @@ class ShardedModel final : public GradientSync {
   /// What rank `rank` keeps of all parameters, frozen ones included. Values may be written to this
   /// rank's while parameters are not summoned; call `mark_changed` on all ranks afterwards.
   std::vector<ShardRun> runs(int rank) const;
+  /// Takes all that is gathered away from the parameters, also where gathers have failed: before
+  /// another ShardedModel is made of the module, for other ranks. Nothing but the destructor may
+  /// follow; parts that `runs` has returned stay.
+  void abandon_values() noexcept;
   /// Call it when parts were changed otherwise than by an optimizer between `finish` and the next
   /// forward. Parameters that had no values have them from now on.
   void mark_changed();

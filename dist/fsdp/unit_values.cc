@@ -209,6 +209,18 @@ void UnitValues::release() {
   arena_ = cast_arena_ = vector_arena_ = {};
 }
 
+void UnitValues::abandon() noexcept {
+  for (Work* each : {&gather_, &vector_gather_}) {
+    try {
+      std::exchange(*each, {}).wait();
+    } catch (const std::exception&) {
+      // The group has failed; what is there of the values is not used.
+    }
+  }
+  gather_under_way_ = false;
+  release();
+}
+
 void UnitValues::mark_changed() {
   out_of_date_ = options_.stays_whole;
   new_values_ = true;

@@ -78,6 +78,8 @@ class UnitValues {
   void finish_gather();
   /// Frees the arena and leaves the parameters without memory, unless it stays whole.
   void release();
+  /// Does the same after a gather has failed, too.
+  void abandon() noexcept;
   bool is_gathered() const { return has_arena() && !gather_under_way_ && !out_of_date_; }
 
   /// The ranks' shards are about to change, or have changed: the next gather brings other values,
