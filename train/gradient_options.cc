@@ -194,7 +194,7 @@ bool is_sharded(const config::RunConfig& config, const dist::ProcessGroup* group
 
 std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& config,
                                                        const StepShare& share, nn::Module& model,
-                                                       dist::ProcessGroup* group) {
+                                                       dist::ProcessGroup* group, bool fills) {
   const config::ParallelConfig& parallel = config.parallel();
   LS_CHECK(!parallel.cpu_offload() || parallel.strategy() != config::ParallelConfig::DDP,
            ConfigError,
@@ -217,9 +217,11 @@ std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& 
   options.uneven_passes =
       !is_even || parallel.balance() == config::ParallelConfig::SPEED;  // deals may be uneven
   options.prefetch_bytes = bytes_of_mib(parallel.prefetch_mib());
-  options.fill = [&model](const Tensor& parameter, const Tensor& into) {
-    model.fill_parameter(parameter, into);
-  };
+  if (fills) {
+    options.fill = [&model](const Tensor& parameter, const Tensor& into) {
+      model.fill_parameter(parameter, into);
+    };
+  }
   options.shard_size = shard_size(config, *group);
   options.gather_dtype = gather_dtype(config);
   if (parallel.bf16_reduce()) options.reduce_dtype = DType::kBF16;

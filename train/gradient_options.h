@@ -48,11 +48,13 @@ bool is_sharded(const config::RunConfig& config, const dist::ProcessGroup* group
 
 /// The sharded model of a run whose parallel.strategy spreads more than the data over the ranks of
 /// `group`; null for DDP, and without a group. Weights whose values were deferred
-/// (nn/initial_values.h) get them unit by unit; a model that has all of them is left summoned.
+/// (nn/initial_values.h) get them unit by unit, unless `fills` is false; a model that has all of
+/// them is left summoned.
 /// Group and model must outlive it. Throws ConfigError for options that cannot be combined with it,
 /// and what ShardedModel throws.
 std::unique_ptr<dist::ShardedModel> make_sharded_model(const config::RunConfig& config,
                                                        const StepShare& share, nn::Module& model,
-                                                       dist::ProcessGroup* group);
+                                                       dist::ProcessGroup* group,
+                                                       bool fills = true);
 
 }  // namespace lockstep::train

@@ -133,14 +133,15 @@ Trainer Trainer::create(const config::RunConfig& config) {
 Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task> task,
                         dist::ProcessGroup* group) {
   std::unique_ptr<Optimizer> optimizer;
-  return create(config, task, optimizer, group);
+  return create(config, task, optimizer, group, /*fills=*/true);
 }
 
 Trainer Trainer::create(const config::RunConfig& config, Legacy& legacy,
                         dist::ProcessGroup* group) {
   config::RunConfig same_passes = config;
   same_passes.mutable_train()->set_micro_batch_size(legacy.micro_batch_size);
-  Trainer trainer = create(same_passes, legacy.task, legacy.optimizer, group);
+  Trainer trainer = create(same_passes, legacy.task, legacy.optimizer, group, /*fills=*/false);
+  if (trainer.is_sharded()) trainer.take_parts(legacy);
   trainer.scaler_.load_state(legacy.scale);
   trainer.spikes_.remember(legacy.spikes);
   trainer.set_position(legacy.position);
@@ -152,21 +153,35 @@ Trainer Trainer::create(const config::RunConfig& config, Legacy& legacy,
 
 Trainer::Legacy Trainer::leave() {
   give_up_next();
+  if (ready_) default_generator().set_state(open_->random_state);
+  Legacy legacy;
+  if (sharded_ != nullptr) {
+    legacy.part = part();
+    legacy.parts = own_parts();
+    legacy.updates = optimizer_->steps();
+    optimizer_.reset();  // the next model has other tensors
+    sharded_->abandon_values();
+  }
   // It watches the parameters, and its operations have ended.
   sync_.reset();
   early_update_.reset();
-  return {std::move(task_), std::move(optimizer_),
-          scaler_.state(),  spikes_.memory(),
-          position_,        settings_.share.micro_batch_size,
-          early_end_};
+  legacy.task = std::move(task_);
+  legacy.optimizer = std::move(optimizer_);
+  legacy.scale = scaler_.state();
+  legacy.spikes = spikes_.memory();
+  legacy.position = position_;
+  legacy.micro_batch_size = settings_.share.micro_batch_size;
+  legacy.early_end = early_end_;
+  return legacy;
 }
 
 Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task>& task,
-                        std::unique_ptr<Optimizer>& optimizer, dist::ProcessGroup* group) {
+                        std::unique_ptr<Optimizer>& optimizer, dist::ProcessGroup* group,
+                        bool fills) {
   if (group != nullptr && group->size() == 1) group = nullptr;
   nn::Module& model = task->model();
   Settings settings = settings_of(config, group, *task);
-  auto sharded = make_sharded_model(config, settings.share, model, group);
+  auto sharded = make_sharded_model(config, settings.share, model, group, fills);
   auto fresh =
       optimizer ? nullptr : build_optimizer(config, updated_parameters(model, sharded.get()));
   Optimizer& updates = optimizer ? *optimizer : *fresh;
@@ -232,6 +247,8 @@ Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
   settings.compiled = compile_blocks(config, task.model());
   settings.audit_every = group == nullptr ? 0 : config.audit().every_steps();
   settings.outcome.updates_early = config.optimizer().optimizer_in_backward();
+  settings.updates_together = config.parallel().has_elastic() && train::is_sharded(config, group) &&
+                              !settings.outcome.updates_early;
   if (settings.precision == Precision::kF16Mixed) {
     settings.outcome.smallest_loss_scale = smallest_loss_scale(config, task);
   }
@@ -293,6 +310,7 @@ StepResult Trainer::step(bool another) {
   StepInFlight step = forward_and_backward();
   if (step.audit) step.result.audit = audit(step);
   const bool again = !step.result.audit.empty();
+  if (settings_.updates_together) meter.write_to(step.result);  // as far as it may come
   const Sums sums = sum_and_update(step);
   close(step, sums);
   if (again) {
@@ -437,6 +455,7 @@ void Trainer::begin_part(std::optional<int64_t> micro_batch, int64_t step) {
 Trainer::Sums Trainer::sum_and_update(StepInFlight& step) {
   const Watching watching(*this);
   const Sums sums = sum_over_ranks(step);
+  if (settings_.updates_together && step.result.audit.empty()) wait_for_all(step, sums);
   if (!early_update_) update(step, sums);
   if (local_) average_steps();
   if (fault_) fault_->end_step();
@@ -470,6 +489,34 @@ Trainer::Sums Trainer::sum_over_ranks(const StepInFlight& step) {
     sums.norm_of_all = sqrt(sums.norm_of_all);
   }
   return sums;
+}
+
+void Trainer::wait_for_all(StepInFlight& step, const Sums& sums) {
+  try {
+    group_->barrier().wait();
+  } catch (...) {
+    ready_ = ReadyStep{std::move(step), sums};
+    throw;
+  }
+}
+
+StepResult Trainer::finish_step() {
+  LS_ASSERT(ready_ && open_);
+  ReadyStep ready = *std::exchange(ready_, {});
+  {
+    const Watching watching(*this);
+    update(ready.step, ready.sums);
+    if (fault_) fault_->end_step();
+    if (watch_ != nullptr) watch_->end_step();
+  }
+  close(ready.step, ready.sums);
+  read(ready.step);
+  StepResult& result = ready.step.result;
+  if (!result.outcome.finite) {
+    result.non_finite =
+        "where that began is not known, as a rank was lost before it was looked for";
+  }
+  return std::move(result);
 }
 
 /// Without what the ranks left out alike: the number of the step decides what is averaged when.

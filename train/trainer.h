@@ -120,17 +120,22 @@ class Trainer {
 
   /// What a trainer leaves to the next one of its run, whose group has other ranks.
   struct Legacy {
-    std::unique_ptr<Task> task;  ///< with the model
-    std::unique_ptr<Optimizer> optimizer;
+    std::unique_ptr<Task> task;            ///< with the model
+    std::unique_ptr<Optimizer> optimizer;  ///< null where the model is spread over ranks
     GradScalerState scale;
     SpikeMemory spikes;
     Position position;
     int64_t micro_batch_size = 1;  ///< samples
     std::optional<ScheduleEnd> early_end;
+    // Of a model that is spread over ranks: what `own_parts` was, and the number of the part.
+    int part = -1;
+    std::vector<Tensor> parts;
+    int64_t updates = 0;  ///< Optimizer::steps
   };
   /// Trains on from there, in micro-batches of that size. Takes nothing of `legacy` if it throws.
-  /// For a model of which every rank has a copy. Throws ConfigError where the ranks of `group`
-  /// cannot share steps so.
+  /// Of a model that is spread over ranks, which must be as many as before, a rank whose number in
+  /// them is that of another part has no values until they are written to `own_parts`. Throws
+  /// ConfigError where the ranks of `group` cannot share steps so.
   static Trainer create(const config::RunConfig& config, Legacy& legacy, dist::ProcessGroup* group);
   /// Ends this trainer, whose group may have failed; nothing of it may be used afterwards.
   Legacy leave();
@@ -156,6 +161,15 @@ class Trainer {
   /// devices that is not known. Takes back what else it has changed, so that nothing but saving may
   /// follow.
   bool keeps_steps_done();
+  /// The same of what this rank keeps of a model that is spread over groups of ranks
+  /// (parallel.strategy HYBRID_SHARD); of others as `keeps_steps_done`.
+  bool keeps_own_state();
+  /// How many steps will be done after `finish_step`, where the last `step` of such a model has
+  /// thrown because a rank was lost after this one had all that its update needs; else -1. No rank
+  /// makes the update before all have come so far: where one has made it, all others can.
+  int64_t steps_if_finished() const { return ready_ ? position_.step + 1 : -1; }
+  /// Makes that update, which takes no other rank. Call once.
+  StepResult finish_step();
   /// Whether there are averages of the weights (train.weight_average), which takes a step.
   bool has_averages() const { return optimizer_->keeps_averages() && optimizer_->steps() > 0; }
   /// From the next step on `watch`, which may be null and must outlive the trainer or be replaced,
@@ -202,6 +216,13 @@ class Trainer {
   // every rank has all state, and the functions that return nothing do nothing.
 
   bool is_sharded() const { return sharded_ != nullptr; }
+  /// This rank's number among those that keep the parts of one model; -1: it is not spread.
+  int part() const { return sharded_ == nullptr ? -1 : group_->rank() % sharded_->shard_size(); }
+  /// Of a model that is spread: what this rank keeps of parameters and of the optimizer's state, in
+  /// an order that is that of every rank with the same part. Call `parts_written` after values were
+  /// written to it, on all ranks.
+  std::vector<Tensor> own_parts();
+  void parts_written() { sharded_->mark_changed(); }
   /// Whether ranks have state of their own: of a sharded model, or by parallel.local_sgd.
   bool spreads_state() const { return is_sharded() || local_ != nullptr; }
   /// Whether the ranks take steps of their own. Their weights are then those that they share while
@@ -296,6 +317,7 @@ class Trainer {
     Device device;
     Precision precision = Precision::kF32;
     bool overfit_one_batch = false;
+    bool updates_together = false;  ///< no rank updates before all ranks can
     double clip_grad_norm = 0;
     LearningRateSchedule schedule;
     OutcomeRule outcome;
@@ -313,9 +335,12 @@ class Trainer {
   };
   static Settings settings_of(const config::RunConfig& config, const dist::ProcessGroup* group,
                               Task& task);
-  /// Without an optimizer a new one is built. Takes both only if it does not throw.
+  /// Without an optimizer a new one is built. Takes both only if it does not throw. `fills`: of a
+  /// model that is spread over ranks, parameters without memory get their first values.
   static Trainer create(const config::RunConfig& config, std::unique_ptr<Task>& task,
-                        std::unique_ptr<Optimizer>& optimizer, dist::ProcessGroup* group);
+                        std::unique_ptr<Optimizer>& optimizer, dist::ProcessGroup* group,
+                        bool fills);
+  void take_parts(Legacy& legacy);
 
   /// A step from its beginning until its result is there.
   struct StepInFlight {
@@ -383,6 +408,9 @@ class Trainer {
   Sums sum_and_update(StepInFlight& step);
   /// Queues the sums of losses and gradients over the ranks.
   Sums sum_over_ranks(const StepInFlight& step);
+  /// Waits until all ranks have what they need to update. If it throws, `finish_step` can go on
+  /// with `step`, of which nothing is left.
+  void wait_for_all(StepInFlight& step, const Sums& sums);
   /// Queues the optimizer's step, which the device leaves out where loss or norm is not finite, or
   /// a spike that is to be left out.
   void update(StepInFlight& step, const Sums& sums);
@@ -453,6 +481,12 @@ class Trainer {
   Position position_;
   std::optional<ScheduleEnd> early_end_;
   StopRequest stop_;
+  /// A step of which this rank had everything when others were lost.
+  struct ReadyStep {
+    StepInFlight step;
+    Sums sums;
+  };
+  std::optional<ReadyStep> ready_;
 };
 
 }  // namespace lockstep::train

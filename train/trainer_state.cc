@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "autograd/grad_mode.h"
+#include "core/base/check.h"
 #include "core/device/device_runtime.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
@@ -20,10 +21,13 @@ bool Trainer::changes_early() const {
   return early_update_ != nullptr || (group_ == nullptr && has_statistics());
 }
 
-bool Trainer::keeps_steps_done() {
-  if (is_asynchronous(device().type) || spreads_state()) return false;
+bool Trainer::keeps_steps_done() { return !spreads_state() && keeps_own_state(); }
+
+bool Trainer::keeps_own_state() {
+  if (is_asynchronous(device().type) || local_ != nullptr) return false;
   if (!open_) return true;
   if (open_->has_changed) return false;
+  if (ready_) return true;  // the step may still be finished
   default_generator().set_state(open_->random_state);
   open_.reset();
   return true;
@@ -49,6 +53,28 @@ std::vector<nn::StoredParameter> Trainer::optimizer_state_shapes() const {
     }
   }
   return shapes;
+}
+
+std::vector<Tensor> Trainer::own_parts() {
+  std::vector<Tensor> parts;
+  for (const dist::ShardRun& each : sharded_->runs(group_->rank())) parts.push_back(each.values);
+  for (const nn::StoredParameter& each : optimizer_->state()) {
+    parts.push_back(each.tensor.view({-1}));
+  }
+  return parts;
+}
+
+/// Takes what was carried, where that is this rank's part of the model.
+void Trainer::take_parts(Legacy& legacy) {
+  const NoGradGuard no_grad;
+  if (legacy.part == part()) {
+    const std::vector<Tensor> own = own_parts();
+    LS_ASSERT(own.size() == legacy.parts.size());
+    for (size_t i = 0; i < own.size(); ++i) own[i].copy_(legacy.parts[i]);
+    parts_written();
+    optimizer_->set_steps(legacy.updates);
+  }
+  legacy.parts.clear();
 }
 
 std::vector<Tensor> Trainer::parts_of_state(size_t name) const {
