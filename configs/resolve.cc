@@ -356,8 +356,16 @@ void check_elastic(const RunConfig& config, const Origins& origins) {
   const auto conflict = [&](bool is_one, const std::string& other, const char* why) {
     if (is_one) fail_beside(origins, path, other, why);
   };
-  conflict(parallel.strategy() != ParallelConfig::DDP, "a parallel.strategy that shards",
+  const bool is_hybrid = parallel.strategy() == ParallelConfig::HYBRID_SHARD;
+  conflict(parallel.strategy() != ParallelConfig::DDP && !is_hybrid,
+           "a parallel.strategy that shards over all ranks",
            "a rank that is lost takes its part of the state along");
+  if (is_hybrid && parallel.shard_size() < 2) {
+    fail(origins, "parallel.shard_size",
+         fmt::format("parallel.shard_size is {}: expected at least 2 with HYBRID_SHARD and {}, as "
+                     "groups must be of one size whichever ranks are left.",
+                     parallel.shard_size(), path));
+  }
   conflict(parallel.has_local_sgd(), "parallel.local_sgd", "each rank has state of its own");
   conflict(parallel.sync_batch_norm(), "parallel.sync_batch_norm",
            "its layers communicate among the ranks of the start");

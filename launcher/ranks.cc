@@ -183,10 +183,12 @@ dist::Members::Start start_of(const dist::RankEnvironment& environment, double s
   return members_start(where_to_meet(environment), what_to_start(silence_seconds));
 }
 
-std::unique_ptr<dist::Members> members_of(const Ranks& ranks) {
+std::unique_ptr<dist::Members> members_of(const Ranks& ranks, int shard_size) {
   if (!ranks.start) return nullptr;
-  if (ranks.group == nullptr) return std::make_unique<dist::Members>(*ranks.start);
-  return std::make_unique<dist::Members>(*ranks.start, *ranks.communicator, *ranks.group);
+  dist::Members::Start start = *ranks.start;
+  start.shard_size = shard_size;
+  if (ranks.group == nullptr) return std::make_unique<dist::Members>(std::move(start));
+  return std::make_unique<dist::Members>(std::move(start), *ranks.communicator, *ranks.group);
 }
 
 Ranks met_again(dist::Members::Met met, const dist::RankEnvironment& before) {

@@ -50,8 +50,9 @@ inline Ranks join_ranks() { return join_ranks(this_rank()); }
 dist::Members::Start start_of(const dist::RankEnvironment& environment, double silence_seconds);
 
 /// Lets the ranks find each other again after some are lost, or when others join. Collective. Null
-/// for a single rank that has no address, and where MPI connects them.
-std::unique_ptr<dist::Members> members_of(const Ranks& ranks);
+/// for a single rank that has no address, and where MPI connects them. `shard_size`: consecutive
+/// ranks that keep one model together.
+std::unique_ptr<dist::Members> members_of(const Ranks& ranks, int shard_size);
 /// The ranks that have met again; `before`: as this one was before.
 Ranks met_again(dist::Members::Met met, const dist::RankEnvironment& before);
 

@@ -335,7 +335,8 @@ std::optional<int> join(const config::RunConfig& config, const dist::RankEnviron
            "[train] --join: expected the config of a run that others may join, with "
            "parallel.elastic.");
   if (config.threads() > 0) set_num_threads(config.threads());
-  const dist::Members::Start start = start_of(told, config.parallel().silence_seconds());
+  dist::Members::Start start = start_of(told, config.parallel().silence_seconds());
+  start.shard_size = train::ranks_of_a_model(config);
   const auto tell = [](const std::string& line) { write_log(stderr, fmt::format("{}\n", line)); };
   const std::optional<dist::JoinEnd> end =
       train::join_run(config, start, dist::mpi_options().start_limit, tell, elastic);
@@ -350,6 +351,22 @@ std::optional<int> join(const config::RunConfig& config, const dist::RankEnviron
   tell(fmt::format("the run at {} has {} before this process joined it", start.door,
                    is_stopped ? "been stopped" : "finished"));
   return is_stopped ? kStopped : kSuccess;
+}
+
+/// Waits as `join` does, as a rank that the others went on without: those that are left of its
+/// group keep no whole model.
+std::optional<int> wait_to_join(const config::RunConfig& config, const dist::RankEnvironment& told,
+                                StopSignals& signals, Ranks& ranks, train::ElasticRun& elastic) {
+  // There is nothing to save here.
+  signals.end_at_once("");
+  // The others have left their group as well, unless they have been lost since.
+  limit_end(ranks, config.parallel().elastic().wait_seconds());
+  ranks = {};
+  ranks.environment = told;
+  write_log(stderr,
+            "the others go on without this rank, of whose group ranks are lost: waiting until "
+            "processes are there to complete one\n");
+  return join(config, told, elastic);
 }
 
 /// Runs the verb; returns the exit status. A stop is no exception: one would make the group's
@@ -400,12 +417,19 @@ int run_train(TrainOptions options) {
     const auto take_part = [&] {
       common_end.use(signals, ranks);
       set_time_limit(ranks, config.parallel().timeout_seconds());
-      if (config.parallel().has_elastic()) elastic.members = members_of(ranks);
+      if (config.parallel().has_elastic())
+        elastic.members = members_of(ranks, train::ranks_of_a_model(config));
       status = ranks.leads() ? lead_training(options, config, origins, ranks, signals, elastic)
                              : follow(config, ranks, signals, elastic);
     };
     do {
       try {
+        if (std::exchange(elastic.is_spare, false)) {
+          if (const std::optional<int> ended =
+                  wait_to_join(config, told, signals, ranks, elastic)) {
+            return *ended;
+          }
+        }
         if (elastic.met) {
           // The others have left their group as well, unless they have been lost since.
           limit_end(ranks, changes.wait_seconds());
@@ -415,7 +439,7 @@ int run_train(TrainOptions options) {
       } catch (const DistError& error) {
         if (!train::meet_again(elastic, config, error)) throw;
       }
-    } while (elastic.met);
+    } while (elastic.met || elastic.is_spare);
   } catch (const dist::StoppedError&) {
     return kStopped;
   }

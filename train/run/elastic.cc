@@ -12,7 +12,6 @@
 #include "core/base/error.h"
 #include "core/base/json_line.h"
 #include "core/base/log_text.h"
-#include "core/base/parse_number.h"
 #include "dist/group/failure.h"
 #include "dist/rendezvous/rank_list.h"
 #include "train/report/metrics.h"
@@ -33,7 +32,7 @@ bool is_loss(const std::exception& error) {
 
 std::vector<int64_t> steps_of(const Present& present) {
   std::vector<int64_t> steps;
-  for (const auto& each : present) steps.push_back(parse_number<int64_t>(each.told).value_or(-1));
+  for (const auto& each : present) steps.push_back(StateTold::of(each.told).steps);
   return steps;
 }
 
@@ -58,12 +57,10 @@ std::string obstacle_of_number(const config::RunConfig& config, int64_t micro_ba
                      before);
 }
 
-std::string obstacle(const Survivor& survivor, int before, const Present& present) {
-  const auto left = static_cast<int>(present.size());
-  std::string why = obstacle_of_number(survivor.config, survivor.micro_batch_size, before, left);
-  if (!why.empty()) return why;
-  const int64_t most = std::ranges::max(steps_of(present));
-  if (most < 0) return "no rank that is left has the state of a whole step";
+std::string obstacle(const Survivor& survivor, const Regrouping& regrouping,
+                     const Present& present) {
+  auto [why, most] = regrouping.obstacle(present);
+  if (!why.empty()) return std::move(why);
   return present.front().rank == 0 ? "" : survivor.take_lead(most);
 }
 
@@ -86,25 +83,76 @@ int source_of(const Present& present) {
 }
 
 void add_present(WorldChange& change, int ranks, const std::vector<std::string>& hosts,
-                 const Present& present) {
+                 const dist::Members::Met& met) {
+  const auto is_among = [](const Present& list, int number) {
+    return std::ranges::find(list, number, &dist::RollCall::Present::rank) != list.end();
+  };
   change.ranks = ranks;
-  change.left = static_cast<int>(present.size());
+  change.left = static_cast<int>(met.present.size());
   for (int number = 0; number < std::ssize(hosts); ++number) {
-    const bool is_present =
-        std::ranges::find(present, number, &dist::RollCall::Present::rank) != present.end();
+    const bool goes_on = is_among(met.present, number);
+    const bool waits = is_among(met.left_out, number);
     const std::string& host = hosts[static_cast<size_t>(number)];
-    if (number >= ranks && is_present) change.joined_hosts.push_back(host);
-    if (number >= ranks || is_present) continue;
+    if (number >= ranks && goes_on) change.joined_hosts.push_back(host);
+    if (number < ranks && waits) change.waiting.push_back(number);
+    if (number >= ranks || goes_on || waits) continue;
     change.lost.push_back(number);
     change.hosts.push_back(host);
   }
 }
 
+int ranks_of_a_model(const config::RunConfig& config) {
+  const bool is_hybrid = config.parallel().strategy() == config::ParallelConfig::HYBRID_SHARD;
+  return is_hybrid ? static_cast<int>(std::max<int64_t>(config.parallel().shard_size(), 1)) : 1;
+}
+
+Arrangement Regrouping::arrangement(const Present& came) const {
+  return arrange_groups(came, ranks_, ranks_of_a_model(config_), [this](int left) {
+    return obstacle_of_number(config_, micro_batch_size_, ranks_, left);
+  });
+}
+
+std::function<std::vector<size_t>(const Present&)> Regrouping::arrange() const {
+  if (ranks_of_a_model(config_) == 1) return {};
+  return [regrouping = *this](const Present& came) { return regrouping.arrangement(came).places; };
+}
+
+std::pair<std::string, int64_t> Regrouping::obstacle(const Present& came) const {
+  if (ranks_of_a_model(config_) > 1) {
+    Arrangement arranged = arrangement(came);
+    return {std::move(arranged.why), arranged.steps};
+  }
+  std::string why = obstacle_of_number(config_, micro_batch_size_, ranks_, std::ssize(came));
+  const int64_t most = std::ranges::max(steps_of(came));
+  if (why.empty() && most < 0) why = "no rank that is left has the state of a whole step";
+  return {std::move(why), most};
+}
+
+bool Regrouping::add_sources(CarriedRun& carried, const StateTold& own,
+                             const dist::Members::Met& met) const {
+  carried.steps = own.steps;
+  if (ranks_of_a_model(config_) == 1) {
+    carried.source = source_of(met.present);
+    return false;
+  }
+  Present came = met.present;
+  came.insert(came.end(), met.left_out.begin(), met.left_out.end());
+  std::ranges::sort(came, {}, &dist::RollCall::Present::rank);
+  Arrangement arranged = arrangement(came);
+  carried.source = arranged.moves_parts() ? 0 : -1;
+  const bool has_part = arranged.sources[static_cast<size_t>(met.rank)] < 0;
+  carried.part_sources = std::move(arranged.sources);
+  carried.steps = has_part ? arranged.steps : -1;
+  return has_part && own.steps != arranged.steps;
+}
+
 int count_to_call(const config::RunConfig& config, int ranks, int most, int ready,
                   int64_t micro_batch_size) {
-  int count = std::max(0, std::min(ready, most - ranks));
+  const int together = ranks_of_a_model(config);
+  if (ranks % together != 0) return 0;  // a rank that is alone has the whole model
+  int count = std::max(0, std::min(ready, most - ranks)) / together * together;
   while (count > 0 && !obstacle_of_number(config, micro_batch_size, ranks, ranks + count).empty()) {
-    --count;
+    count -= together;
   }
   return count;
 }
@@ -114,6 +162,11 @@ std::string change_text(const WorldChange& change) {
   if (!change.lost.empty()) {
     parts.push_back(fmt::format("{} on {} {} lost", dist::rank_list(change.lost),
                                 hosts_text(change.hosts), change.lost.size() == 1 ? "is" : "are"));
+  }
+  if (!change.waiting.empty()) {
+    parts.push_back(fmt::format("{} wait{} for others to keep a model with",
+                                dist::rank_list(change.waiting),
+                                change.waiting.size() == 1 ? "s" : ""));
   }
   if (const size_t count = change.joined_hosts.size(); count > 0) {
     parts.push_back(fmt::format("{} rank{} on {} {} joined", count, count == 1 ? "" : "s",
@@ -134,19 +187,26 @@ bool meet_again(ElasticRun* elastic, const Survivor& survivor, const std::except
       WorldChange change;
       change.at = fmt::format("{:%Y-%m-%dT%H:%M:%S%z}", fmt::localtime(std::time(nullptr)));
       const auto before = elastic->members->size();
+      const Regrouping regrouping(survivor.config, survivor.micro_batch_size, before);
       const auto wait = std::chrono::ceil<std::chrono::milliseconds>(
           std::chrono::duration<double>(survivor.config.parallel().elastic().wait_seconds()));
-      dist::Members::Outcome outcome =
-          elastic->members->meet({.told = fmt::format("{}", survivor.steps),
-                                  .wait = wait,
-                                  .obstacle = [&](const Present& present) {
-                                    return obstacle(survivor, before, present);
-                                  }});
+      dist::Members::Outcome outcome = elastic->members->meet(
+          {.told = survivor.state.text(),
+           .wait = wait,
+           .obstacle =
+               [&](const Present& present) { return obstacle(survivor, regrouping, present); },
+           .arrange = regrouping.arrange()});
       why = std::move(outcome.why);
+      if (outcome.is_left_out) {
+        elastic->is_spare = true;
+        elastic->doors = elastic->members->doors();
+        elastic->members.reset();  // the others do not find this rank any more
+        return true;
+      }
       if (outcome.met) {
-        add_present(change, before, elastic->members->hosts(), outcome.met->present);
-        carried.steps = survivor.steps;
-        carried.source = source_of(outcome.met->present);
+        add_present(change, before, elastic->members->hosts(), *outcome.met);
+        const bool finishes = regrouping.add_sources(carried, survivor.state, *outcome.met);
+        if (finishes) survivor.finish_step();
         carried.change = std::move(change);
         elastic->met = std::move(outcome.met);
         return true;
@@ -166,10 +226,12 @@ bool meet_again(ElasticRun& elastic, const config::RunConfig& config,
                 const std::exception& error) noexcept {
   if (!elastic.carried || elastic.carried->trainer.task == nullptr) return false;
   CarriedRun& carried = *elastic.carried;
-  const Survivor survivor{
-      .config = config, .steps = carried.steps, .take_lead = [&](int64_t) -> std::string {
-        return carried.lock ? "" : "the rank that was to lead is lost as well";
-      }};
+  const Survivor survivor{.config = config,
+                          .state = {.steps = carried.steps, .part = carried.trainer.part},
+                          .micro_batch_size = carried.trainer.micro_batch_size,
+                          .take_lead = [&](int64_t) -> std::string {
+                            return carried.lock ? "" : "the rank that was to lead is lost as well";
+                          }};
   return meet_again(&elastic, survivor, error, carried);
 }
 
@@ -180,6 +242,9 @@ void note_change(const RunDirectory& directory, const WorldChange& change, int64
     line.add("at", change.at).add("cause", change_text(change));
     if (!change.lost.empty()) line.add("rank", change.lost.front());
     if (change.lost.size() > 1) line.add("lost", dist::rank_list(change.lost));
+    if (!change.waiting.empty()) {
+      line.add("ranks_waiting", static_cast<int64_t>(change.waiting.size()));
+    }
     if (!change.hosts.empty()) line.add("host", change.hosts.front());
     if (!change.joined_hosts.empty()) {
       line.add("ranks_joined", static_cast<int64_t>(change.joined_hosts.size()));

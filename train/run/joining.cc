@@ -45,13 +45,26 @@ Trainer::Legacy build(const config::RunConfig& config, int64_t micro_batch_size)
   config::RunConfig built = config;
   built.mutable_model()->set_weights("");
   built.mutable_train()->set_micro_batch_size(micro_batch_size);
+  if (const int together = ranks_of_a_model(config); together > 1) {
+    // Without weights, of which this process will keep a part.
+    Trainer::Legacy legacy;
+    legacy.task = build_task(built, share_of_step(built.train(), 0, together));
+    legacy.micro_batch_size = micro_batch_size;
+    return legacy;
+  }
   const auto share = share_of_step(built.train(), nullptr);
   Trainer::Legacy legacy = Trainer::create(built, build_task(built, share)).leave();
   legacy.micro_batch_size = micro_batch_size;
   return legacy;
 }
 
-std::string waiting_text(int64_t ranks, int64_t most) {
+std::string waiting_text(int64_t ranks, int64_t most, int together) {
+  if (ranks < most && together > 1) {
+    return fmt::format(
+        "the run has {} ranks, in groups of {}: joining at the end of a step, once there are so "
+        "many",
+        ranks, together);
+  }
   if (ranks >= most) {
     return fmt::format("the run has {} ranks, and may have {}: waiting until one is lost", ranks,
                        most);
@@ -88,8 +101,16 @@ std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
                                       const std::function<void(const std::string&)>& tell,
                                       ElasticRun& elastic) {
   CarriedRun carried;
+  if (elastic.carried) {
+    // What this process was given when it was a rank does not go on from there.
+    carried.trainer = std::move(elastic.carried->trainer);
+    carried.trainer.part = -1;
+    carried.trainer.parts.clear();
+    elastic.carried.reset();
+  }
+  const int together = ranks_of_a_model(config);
   std::string why;
-  std::vector<std::string> doors;  // where the last leader said that there may be another
+  std::vector<std::string> doors = std::exchange(elastic.doors, {});  // of those that may lead
   for (int tries = 0; tries < kMostTries;) {
     dist::Newcomer newcomer({.address = start.door,
                              .doors = doors,
@@ -105,18 +126,20 @@ std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
     if (carried.trainer.task == nullptr || carried.trainer.micro_batch_size != micro_batch_size) {
       carried.trainer = build(config, micro_batch_size);
     }
-    StateTaker taker(config, carried.trainer);
+    std::optional<StateTaker> taker;
+    if (together == 1) taker.emplace(config, carried.trainer);
     dist::OpenPort port(dist::Members::is_local(start.door));
     std::optional<dist::Newcomer::Call> call;
     bool takes = false;
     const auto take = [&](const std::string& part) {
       if (!std::exchange(takes, true)) tell("taking the state while the ranks train");
-      taker.take(part);
+      LS_CHECK(taker, DistError, "[join] the ranks send a state that is spread over them.");
+      taker->take(part);
     };
     try {
       const auto outcome = newcomer.wait(
           dist::Members::place_of(port), facts_of(*carried.trainer.task),
-          [&](int64_t ranks, int64_t most) { tell(waiting_text(ranks, most)); }, take);
+          [&](int64_t ranks, int64_t most) { tell(waiting_text(ranks, most, together)); }, take);
       if (!outcome.call) return outcome.end;
       call = outcome.call;
     } catch (const PeerLostError&) {
@@ -124,18 +147,25 @@ std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
       tell("the leader of the run is lost: looking for the one that takes its place");
       continue;
     }
-    ++tries;
     dist::Members members(start, call->number, std::move(port), std::move(call->texts));
+    const Regrouping regrouping(config, micro_batch_size, members.size());
+    const StateTold own{.steps = taker ? taker->steps() : -1};
     dist::Members::Outcome outcome = members.meet(
-        {.told = fmt::format("{}", taker.steps()),
+        {.told = own.text(),
          .wait = std::chrono::ceil<std::chrono::milliseconds>(
              std::chrono::duration<double>(config.parallel().elastic().wait_seconds())),
-         .obstacle = [](const auto&) { return "the ranks that trained cannot be reached"; }});
+         .obstacle = [](const auto&) { return "the ranks that trained cannot be reached"; },
+         .arrange = regrouping.arrange()});
+    if (outcome.is_left_out) {
+      doors = members.doors();
+      tell("a process that was called as well is lost: waiting for another one");
+      continue;
+    }
+    ++tries;
     if (outcome.met) {
-      add_present(carried.change, members.size(), members.hosts(), outcome.met->present);
-      carried.steps = taker.steps();
-      carried.last = taker.last();
-      carried.source = source_of(outcome.met->present);
+      add_present(carried.change, members.size(), members.hosts(), *outcome.met);
+      (void)regrouping.add_sources(carried, own, *outcome.met);
+      if (taker) carried.last = taker->last();
       elastic.met = std::move(outcome.met);
       elastic.carried = std::move(carried);
       return std::nullopt;

@@ -32,8 +32,9 @@ std::unique_ptr<dist::Door> open_door(const config::RunConfig& config,
 
 /// Joins a run that trains: waits at its leader's door until it is called, and connects to its
 /// ranks. Then `elastic` has what follow_training begins with, and nothing is returned; otherwise
-/// how the run has ended. `start.door` is the address where the ranks met at first. `tell` gets
-/// lines for the user.
+/// how the run has ended. A rank that the others have gone on without (ElasticRun::is_spare) has
+/// its task in `elastic.carried`. `start.door` is the address where the ranks met at first. `tell`
+/// gets lines for the user.
 ///
 /// Looks for a leader as long as `limit`, at first and whenever one is lost. Throws TimeoutError if
 /// there is none, MismatchError where version, config, model or data are not those of the run,

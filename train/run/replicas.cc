@@ -264,6 +264,19 @@ void Replicas::share_parts(Trainer& trainer) {
 /// Takes the state of rank `root`.
 void Replicas::share_state(Trainer& trainer, int root) {
   replaces_state_ = group_->rank() != root;
+  share_numbers(trainer, root);
+  const NoGradGuard no_grad;
+  if (trainer.spreads_state()) {
+    share_parts(trainer);
+  } else {
+    broadcast_each(*group_, trainer.task().model().stored_parameters(), root);
+    broadcast_each(*group_, trainer.optimizer().state(), root);
+  }
+  replaces_state_ = false;
+}
+
+/// Takes what of rank `root`'s state is no tensor of the model's or optimizer's.
+void Replicas::share_numbers(Trainer& trainer, int root) {
   trainer.give_up_next();
   const NoGradGuard no_grad;
   GradScalerState scale = trainer.scaler().state();
@@ -290,12 +303,28 @@ void Replicas::share_state(Trainer& trainer, int root) {
   trainer.scaler().load_state({values[3], values[4], values[5], static_cast<int64_t>(values[6]),
                                static_cast<int64_t>(values[7])});
   broadcast_spikes(*group_, trainer.spikes(), root);
-  if (trainer.spreads_state()) {
-    share_parts(trainer);
-  } else {
-    broadcast_each(*group_, trainer.task().model().stored_parameters(), root);
-    broadcast_each(*group_, trainer.optimizer().state(), root);
+}
+
+/// Of a model that is spread over groups of ranks: gives each rank that has not its part that of
+/// the rank that `sources` names for it, and to all what is not spread.
+void Replicas::move_parts(Trainer& trainer, const std::vector<int>& sources) {
+  const int self = group_->rank();
+  replaces_state_ = sources[static_cast<size_t>(self)] >= 0;
+  share_numbers(trainer, 0);
+  const NoGradGuard no_grad;
+  for (const nn::NamedParameter& each : trainer.task().model().named_buffers()) {
+    dist::broadcast_values(*group_, each.tensor);
   }
+  const std::vector<Tensor> own = trainer.own_parts();
+  for (int rank = 0; rank < group_->size(); ++rank) {
+    const int source = sources[static_cast<size_t>(rank)];
+    if (source < 0 || (rank != self && source != self)) continue;
+    for (const Tensor& each : own) {
+      if (each.numel() == 0) continue;
+      (rank == self ? group_->recv(each, source) : group_->send(each, rank)).wait();
+    }
+  }
+  trainer.parts_written();
   replaces_state_ = false;
 }
 
@@ -303,7 +332,11 @@ void Replicas::share_carried(Trainer& trainer, CarriedRun& carried) {
   held_out_ = carried.held_out;
   last_step_ = carried.last;
   if (group_ != nullptr && carried.source >= 0) {
-    share_state(trainer, carried.source);
+    if (carried.part_sources.empty()) {
+      share_state(trainer, carried.source);
+    } else {
+      move_parts(trainer, carried.part_sources);
+    }
     const std::string own =
         group_->rank() == carried.source && carried.last ? to_bytes(*carried.last) : "";
     const std::string told =

@@ -132,7 +132,9 @@ class Replicas {
   void share_deal(Trainer& trainer, const std::vector<int64_t>& counts);
   void share_state(Trainer& trainer, int root = 0);
   void share_held_out(const std::optional<HeldOutMemory>& memory);
+  void share_numbers(Trainer& trainer, int root);
   void share_parts(Trainer& trainer);
+  void move_parts(Trainer& trainer, const std::vector<int>& sources);
   [[noreturn]] void share_leaving_out(int rank, const std::string& why);
   [[noreturn]] void share_join(const std::vector<std::string>& places);
 

@@ -16,6 +16,10 @@ inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// What a rank tells the others of its state once it has lost some of them. Nothing but
+/// Trainer::finish_step, saving and leaving may follow.
+StateTold state_told(Trainer& trainer);
+
 /// Waits for what is under way beside training, after the group has failed.
 void wait_for_threads(CheckpointSaver& saver, MemoryCopies& copies);
 

@@ -395,10 +395,12 @@ RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& grou
   } catch (const dist::StoppedError&) {
     throw;
   } catch (const DistError& error) {
-    has_state = has_state && trainer.keeps_steps_done() && !replicas.replaces_state();
+    std::optional<StepResult> finished;
+    has_state = has_state && !replicas.replaces_state();
     const Survivor survivor{.config = config,
-                            .steps = has_state ? trainer.steps_done() : -1,
+                            .state = has_state ? state_told(trainer) : StateTold(),
                             .micro_batch_size = trainer.share().micro_batch_size,
+                            .finish_step = [&] { finished = trainer.finish_step(); },
                             .take_lead = [&](int64_t most) -> std::string {
                               return successor ? successor->take_lead(most)
                                                : "the rank that was to lead is lost as well";
@@ -411,6 +413,7 @@ RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& grou
       }
       carried.trainer = trainer.leave();
       if (replicas.last_step()) carried.last = replicas.last_step();
+      if (finished) carried.last = finished;
       carried.held_out = replicas.held_out();
       elastic->carried = std::move(carried);
       return RunEnd::kRegrouped;

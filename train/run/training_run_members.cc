@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "configs/run.pb.h"
@@ -18,9 +19,15 @@ namespace lockstep::train {
 
 namespace {
 
-/// Parameters, buffers and what the optimizer keeps.
-int64_t bytes_of_whole_state(Trainer& trainer) {
+/// Of parameters, buffers and what the optimizer keeps; of a model that is spread over groups of
+/// ranks, of the parts that have moved.
+int64_t bytes_sent(Trainer& trainer, const std::vector<int>& part_sources) {
   size_t bytes = 0;
+  if (!part_sources.empty()) {
+    for (const Tensor& each : trainer.own_parts()) bytes += each.nbytes();
+    return static_cast<int64_t>(bytes) *
+           std::ranges::count_if(part_sources, [](int source) { return source >= 0; });
+  }
   for (const nn::StoredParameter& each : trainer.task().model().stored_parameters()) {
     bytes += each.tensor.nbytes();
   }
@@ -29,6 +36,13 @@ int64_t bytes_of_whole_state(Trainer& trainer) {
 }
 
 }  // namespace
+
+StateTold state_told(Trainer& trainer) {
+  const bool is_whole = trainer.keeps_own_state();
+  return {.steps = is_whole ? trainer.steps_done() : -1,
+          .finishes = trainer.steps_if_finished(),
+          .part = trainer.part()};
+}
 
 void wait_for_threads(CheckpointSaver& saver, MemoryCopies& copies) {
   try {
@@ -66,7 +80,7 @@ bool TrainingRun::takes_over() {
     }
     replicas_.share_carried(trainer_, carried_);
     take_early_end();
-    if (carried_.source >= 0) change_->state_sent = bytes_of_whole_state(trainer_);
+    if (carried_.source >= 0) change_->state_sent = bytes_sent(trainer_, carried_.part_sources);
     has_state_ = true;
     last_step_ = carried_.last;
     recorded_ = std::min(step_lost_, trainer_.steps_done());
@@ -104,6 +118,12 @@ void TrainingRun::open_door() {
 
 void TrainingRun::close_door(RunEnd end) {
   if (elastic_ == nullptr || elastic_->door == nullptr) return;
+  // Ranks that these went on without hear how the run has ended, also where that is at once. Those
+  // that were to stop as well do not come.
+  constexpr std::chrono::seconds kOnTheirWay(5);
+  if (change_ && end != RunEnd::kStopped) {
+    elastic_->door->await(static_cast<int>(change_->waiting.size()), kOnTheirWay);
+  }
   elastic_->door->close(slow_                     ? dist::JoinEnd::kFailed
                         : end == RunEnd::kStopped ? dist::JoinEnd::kStopped
                                                   : dist::JoinEnd::kFinished);
@@ -112,6 +132,9 @@ void TrainingRun::close_door(RunEnd end) {
 void TrainingRun::let_in(const StepResult& step, RunLog& log) {
   using Standing = StateGiver::Standing;
   if (elastic_ == nullptr || elastic_->door == nullptr) return;
+  if (change_ && elastic_->door->ready() >= std::ssize(change_->waiting)) {
+    change_->waiting.clear();  // they are here
+  }
   const Standing standing = giver_ ? giver_->add(step) : Standing::kNobody;
   if (standing == Standing::kNobody) giver_.reset();
   if (trainer_.steps_done() != step.step + 1 || !is_usual(step)) return;
@@ -136,8 +159,9 @@ void TrainingRun::let_in(const StepResult& step, RunLog& log) {
 }
 
 bool TrainingRun::begin_giving(int count, RunLog& log) {
-  // Where parameters are updated during backward, their gradients do not say how they came about.
-  if (config_.optimizer().optimizer_in_backward()) return false;
+  // Where parameters are updated during backward, their gradients do not say how they came about;
+  // of a model that is spread over ranks the leader has a part.
+  if (config_.optimizer().optimizer_in_backward() || trainer_.is_sharded()) return false;
   std::optional<LiveState> state = live_state(trainer_.task().model(), trainer_.optimizer());
   if (!state) return false;
   giver_.emplace(trainer_, *elastic_->door, *std::move(state), count);
@@ -149,11 +173,11 @@ bool TrainingRun::begin_giving(int count, RunLog& log) {
 }
 
 bool TrainingRun::goes_on_after(const std::exception& error) noexcept {
-  const bool is_whole =
-      has_state_ && !goes_back_ && !replicas_.replaces_state() && trainer_.keeps_steps_done();
+  const bool has_state = has_state_ && !goes_back_ && !replicas_.replaces_state();
   const Survivor survivor{.config = config_,
-                          .steps = is_whole ? trainer_.steps_done() : -1,
+                          .state = has_state ? state_told(trainer_) : StateTold(),
                           .micro_batch_size = trainer_.share().micro_batch_size,
+                          .finish_step = [this] { last_step_ = trainer_.finish_step(); },
                           .take_lead = [](int64_t) { return ""; }};  // it leads already
   CarriedRun carried;
   if (!meet_again(elastic_, survivor, error, carried)) return false;
