@@ -19,7 +19,7 @@
 namespace lockstep::train {
 namespace {
 
-using Groups = std::vector<std::unique_ptr<dist::ProcessGroup>>;
+using RankGroups = std::vector<std::unique_ptr<dist::ProcessGroup>>;
 
 constexpr const char* kHybrid =
     " parallel { strategy: HYBRID_SHARD shard_size: 2 elastic {} } reproducibility: BITWISE";
@@ -82,7 +82,7 @@ TEST(CarriedGroups, OneGroupTrainsTheSameBitsWithoutTheOther) {
     const TemporaryDirectory folder;
     const config::RunConfig config =
         layered_run(folder, std::string("train { leaves: 8 } ") + more + kHybrid);
-    Groups four = dist::thread_group(4), two = dist::thread_group(2);
+    RankGroups four = dist::thread_group(4), two = dist::thread_group(2);
     std::string state;
     on_rank_threads(4, [&](size_t rank) {
       auto before = rank_trainer(config, *four[rank]);
@@ -106,7 +106,7 @@ TEST(CarriedGroups, RanksThatJoinTakeTheirPartsAndChangeNoBit) {
     const TemporaryDirectory folder;
     const config::RunConfig config =
         layered_run(folder, std::string("train { leaves: 8 } ") + more + kHybrid);
-    Groups two = dist::thread_group(2), four = dist::thread_group(4);
+    RankGroups two = dist::thread_group(2), four = dist::thread_group(4);
     std::string state, of_other_group;
     on_rank_threads(4, [&](size_t rank) {
       CarriedRun carried;
@@ -147,7 +147,7 @@ TEST(CarriedGroups, ARankThatHadAnotherPartTakesTheOneOfItsPlace) {
   const TemporaryDirectory folder;
   const config::RunConfig config =
       layered_run(folder, std::string("train { micro_batch_size: 1 leaves: 8 }") + kHybrid);
-  Groups four = dist::thread_group(4), again = dist::thread_group(4);
+  RankGroups four = dist::thread_group(4), again = dist::thread_group(4);
   std::string state;
   on_rank_threads(4, [&](size_t rank) {
     auto before = rank_trainer(config, *four[rank]);
@@ -189,7 +189,7 @@ class EndOfSums final : public StepWatch {
 /// their update needs. Calls `then` on these.
 void lose_a_rank_before_the_update(const config::RunConfig& config,
                                    const std::function<void(size_t rank, Trainer& trainer)>& then) {
-  Groups four = dist::thread_group(4);
+  RankGroups four = dist::thread_group(4);
   std::atomic<int> have_sums = 0;
   on_rank_threads(4, [&](size_t rank) {
     auto trainer = rank_trainer(config, *four[rank]);
@@ -213,7 +213,7 @@ TEST(CarriedGroups, AStepOfWhichRanksHaveEverythingIsFinishedWithoutTheOneThatIs
   const TemporaryDirectory folder;
   const config::RunConfig config =
       layered_run(folder, std::string("train { micro_batch_size: 1 leaves: 8 }") + kHybrid);
-  Groups two = dist::thread_group(2);
+  RankGroups two = dist::thread_group(2);
   std::string state;
   lose_a_rank_before_the_update(config, [&](size_t rank, Trainer& trainer) {
     EXPECT_EQ(trainer.steps_done(), 2);
@@ -241,7 +241,7 @@ TEST(CarriedGroups, AStepThatIsNotFinishedIsDoneAgain) {
   const TemporaryDirectory folder;
   const config::RunConfig config =
       layered_run(folder, std::string("train { micro_batch_size: 1 leaves: 8 }") + kHybrid);
-  Groups two = dist::thread_group(2);
+  RankGroups two = dist::thread_group(2);
   std::string state;
   lose_a_rank_before_the_update(config, [&](size_t rank, Trainer& trainer) {
     EXPECT_TRUE(trainer.keeps_own_state());
