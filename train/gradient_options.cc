@@ -7,6 +7,7 @@
 
 #include "configs/run.pb.h"
 #include "core/base/check.h"
+#include "core/base/environment_flag.h"
 #include "dist/ddp/power_sgd.h"
 #include "dist/fsdp/fully_shard.h"
 #include "dist/group/agreement.h"
@@ -137,6 +138,8 @@ int64_t bytes_of_mib(double mib) { return std::llround(std::ceil(mib * (1 << 20)
 
 dist::NcclOptions nccl_options(const config::RunConfig& config) {
   dist::NcclOptions options;
+  options.connect_at_start = true;
+  options.check_values = environment_flag("LOCKSTEP_NCCL_CHECK_VALUES");
   if (!config.parallel().has_nccl()) return options;
   const config::NcclOptions& from = config.parallel().nccl();
   const auto set = [](std::optional<int>& option, int value, int not_set) {

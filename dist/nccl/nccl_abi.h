@@ -98,6 +98,8 @@ struct Config {
 // Newer functions; null if the library lacks them.
 #define LS_NCCL_NEWER_FUNCTIONS(X)                                                         \
   X(ncclCommShrink, Result, (Comm*, int* excluded, int count, Comm**, Config*, int flags)) \
+  X(ncclCommInitRankScalable, Result,                                                      \
+    (Comm**, int size, int rank, int count, UniqueId* ids, Config*))                       \
   X(ncclMemAlloc, Result, (void** data, size_t bytes))                                     \
   X(ncclMemFree, Result, (void* data))                                                     \
   X(ncclCommWindowRegister, Result, (Comm*, void*, size_t bytes, Window**, int flags))     \

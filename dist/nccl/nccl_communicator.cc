@@ -34,16 +34,21 @@ nccl::Config native_config(const NcclConfig& config) {
 }
 
 NcclCommunicator::Pointer NcclCommunicator::create(std::shared_ptr<const NcclLibrary> library,
-                                                   int size, int rank, const nccl::UniqueId& id,
+                                                   int size, int rank,
+                                                   std::vector<nccl::UniqueId> ids,
                                                    const NcclConfig& config) {
   nccl::Config native = native_config(config);
   nccl::Comm* comm = nullptr;
+  const nccl::Functions& functions = library->functions;
+  const bool scales = ids.size() > 1;
   const nccl::Result result =
-      library->functions.ncclCommInitRankConfig(&comm, size, id, rank, &native);
+      scales ? functions.ncclCommInitRankScalable(&comm, size, rank, static_cast<int>(ids.size()),
+                                                  ids.data(), &native)
+             : functions.ncclCommInitRankConfig(&comm, size, ids.front(), rank, &native);
   Pointer made(new NcclCommunicator(std::move(library), comm));
   {
     const MutexLock guard(made->lock_);
-    made->check(result, "ncclCommInitRankConfig");
+    made->check(result, scales ? "ncclCommInitRankScalable" : "ncclCommInitRankConfig");
   }
   return made;
 }

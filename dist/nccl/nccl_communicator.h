@@ -30,11 +30,12 @@ class NcclCommunicator {
  public:
   using Pointer = std::unique_ptr<NcclCommunicator>;
 
-  /// Starts to create a communicator of `size` ranks, all of which call it with the same `id`; an
-  /// id must not be used again. The rank's device must be the thread's current one, here and in
-  /// `launch`. The communicator is usable once `is_ready` returns true.
+  /// Starts to create a communicator of `size` ranks, all of which call it with the same `ids`, of
+  /// which there are several only where the library can scale; they must not be used again. The
+  /// rank's device must be the thread's current one, here and in `launch`. The communicator is
+  /// usable once `is_ready` returns true.
   static Pointer create(std::shared_ptr<const NcclLibrary> library, int size, int rank,
-                        const nccl::UniqueId& id, const NcclConfig& config);
+                        std::vector<nccl::UniqueId> ids, const NcclConfig& config);
   /// Aborts the communicator unless `finish` or `abort` was called.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;

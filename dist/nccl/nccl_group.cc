@@ -17,6 +17,8 @@
 #include "core/device/device_runtime.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "dist/group/agreement.h"
 #include "dist/group/transport_group.h"
 #include "dist/group/work_state.h"
@@ -84,6 +86,7 @@ class Group final : public NcclGroup {
   Work start_message(Launch launch) LS_REQUIRES(order_);
   void check_device(const Launch& launch) const;
   void check_usable() const;
+  void check_values(const Launch& launch) const;
   bool launches_at_once() const;
   void begin(Pending& pending) const;
   void queue(Pending& pending) noexcept;
@@ -133,21 +136,22 @@ Group::Group(NcclJob job, Identity identity, std::unique_ptr<ProcessGroup> base,
       messages_({job_.library, job_.device, job_.options.config, job_.options.chunk_bytes},
                 base_->subgroup(every_rank(size()), name() + " messages")),
       comparison_(job_.communicator, identity_.id, identity_.ranks, this->rank()),
-      watch_(job_.communicator, {.advance =
-                                     [this] {
-                                       const NcclDevice::Scope scope(*job_.device);
-                                       comparison_.look();
-                                       (void)nccl_->is_ready();
-                                       return messages_.advance([this](NcclQueued queued) {
-                                         watch_.add(std::move(queued));
-                                       });
-                                     },
-                                 .waits = [this] { return messages_.waits(); },
-                                 .fail =
-                                     [this](const std::exception_ptr& error) {
-                                       if (!job_.options.keep_for_shrink) nccl_->abort();
-                                       return messages_.fail(error);
-                                     }}) {
+      watch_(job_.communicator,
+             {.advance =
+                  [this] {
+                    const NcclDevice::Scope scope(*job_.device);
+                    comparison_.look();
+                    (void)nccl_->is_ready();
+                    return messages_.advance(
+                        [this](NcclQueued queued) { watch_.add(std::move(queued)); });
+                  },
+              .waits = [this] { return messages_.waits(); },
+              .fail =
+                  [this](const std::exception_ptr& error) {
+                    if (!job_.options.keep_for_shrink) nccl_->abort();
+                    return messages_.fail(error);
+                  }},
+             job_.heartbeat->add(this->name())) {
   const StreamGuard guard(side_.get());
   token_ = empty({1}, {DType::kU8, job_.device->device()});
   job_.communicator->recorder().add_group(identity_.id, name() + " (nccl)", identity_.ranks);
@@ -183,6 +187,25 @@ void Group::check_device(const Launch& launch) const {
            "[{}] the nccl group {} takes tensors of the cpu and of {}, got one on {}.",
            dist::name(launch.operations.front().kind), name(), to_string(own),
            to_string(launch.device));
+}
+
+/// Fails the job if a NaN is in what this rank gives.
+void Group::check_values(const Launch& launch) const {
+  const NoGradGuard no_grad;
+  for (const Operation& operation : launch.operations) {
+    if (operation.kind == OpKind::kReceive) continue;
+    const bool gives = operation.kind != OpKind::kBroadcast || operation.root == rank();
+    const auto found = std::ranges::find(launch.tensors, operation.input,
+                                         [](const Tensor& tensor) { return tensor.data(); });
+    if (!gives || found == launch.tensors.end() || !is_floating(found->dtype())) continue;
+    if (!any(isnan(*found)).item<bool>()) continue;
+    job_.fail_job_on_error([&] {
+      throw DistError(fmt::format(
+          "[{}] rank {} gives NaN to group {}, in {}. Look for where it comes from before: the "
+          "first layer with a NaN, the data of this step.",
+          dist::name(operation.kind), rank(), name(), to_string(*found)));
+    });
+  }
 }
 
 void Group::check_usable() const {
@@ -262,6 +285,7 @@ Work Group::start(Launch launch) {
   if (!is_barrier) check_device(launch);
 
   const NcclDevice::Scope scope(*job_.device);
+  if (job_.options.check_values && !is_barrier) check_values(launch);
   const MutexLock guard(order_);
   check_usable();
   if (is_message(kind)) return start_message(std::move(launch));
@@ -274,6 +298,7 @@ Work Group::start(Launch launch) {
     tell_sanitizer(launch);  // before `note`: it may throw, and an operation with a number must run
   }
   pending->queued = note(launch.operations, launch.timeout);
+  pending->queued.waited_for = is_barrier;
   pending->is_barrier = is_barrier;
   if (is_barrier) {
     // A reduction of one element ends only after all ranks have called it. As `finished` is not
@@ -384,6 +409,7 @@ Work Group::start_message(Launch launch) {
   work->device = launch.device;
   work->tensors = std::move(launch.tensors);
   queued.work = work;
+  queued.waited_for = true;
   messages_.add(std::move(launch.operations.front()), std::move(queued));
   watch_.wake();
   return Work(std::move(work));
@@ -473,6 +499,7 @@ std::unique_ptr<NcclGroup> Group::shrink(std::vector<int> excluded,
   NcclJob job = job_;
   job.communicator = std::move(remaining);
   job.launcher = std::make_shared<NcclLauncher>();
+  job.heartbeat = std::make_shared<NcclHeartbeat>(job.communicator, job.options.heartbeat_limit);
   return job.fail_job_on_error([&] {
     NcclCommunicator::Pointer nccl =
         nccl_->shrink(excluded, job.options.config,
@@ -495,6 +522,16 @@ std::unique_ptr<NcclGroup> Group::shrink(std::vector<int> excluded,
   });
 }
 
+/// Makes NCCL connect the ranks, as it does at their first operations otherwise.
+void connect_ranks(ProcessGroup& group, Device device, std::chrono::milliseconds timeout) {
+  const NoGradGuard no_grad;
+  const CollectiveOptions options{.timeout = timeout};
+  // NCCL connects ranks anew for each of its algorithms, which sizes choose.
+  for (const int64_t bytes : {int64_t{4}, int64_t{16} << 20}) {
+    group.all_reduce(zeros({bytes / 4}, {DType::kF32, device}), {}, options).synchronize();
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<NcclGroup> nccl_group(std::shared_ptr<Communicator> communicator,
@@ -512,19 +549,23 @@ std::unique_ptr<NcclGroup> nccl_group(std::shared_ptr<Communicator> communicator
                                       std::shared_ptr<const NcclDevice> device,
                                       const NcclOptions& options) {
   const NcclJob job{std::move(communicator), std::move(library), std::move(device), options};
-  const nccl::UniqueId id =
-      exchange_nccl_start(*base, *job.library, *job.device, {.timeout = options.start_timeout});
+  const std::vector<nccl::UniqueId> ids = exchange_nccl_start(
+      *base, *job.library, *job.device, options.ranks_of_an_id, {.timeout = options.start_timeout});
   const NcclDevice::Scope scope(*job.device);
   NcclCommunicator::Pointer nccl = job.fail_job_on_error([&] {
     NcclCommunicator::Pointer made =
-        NcclCommunicator::create(job.library, base->size(), base->rank(), id, job.options.config);
+        NcclCommunicator::create(job.library, base->size(), base->rank(), ids, job.options.config);
     made->wait_ready(job.wait("nccl", "group " + base->name(), options.start_timeout));
     return made;
   });
-  std::array<uint64_t, sizeof id.bytes / sizeof(uint64_t)> words{};
-  std::memcpy(words.data(), id.bytes, sizeof id.bytes);
+  std::array<uint64_t, sizeof(nccl::UniqueId) / sizeof(uint64_t)> words{};
+  std::memcpy(words.data(), ids.front().bytes, sizeof(nccl::UniqueId));
   Identity identity{hash_words(words), every_rank(base->size())};
-  return std::make_unique<Group>(job, std::move(identity), std::move(base), std::move(nccl));
+  auto group = std::make_unique<Group>(job, std::move(identity), std::move(base), std::move(nccl));
+  if (options.connect_at_start) {
+    connect_ranks(*group, job.device->device(), options.start_timeout);
+  }
+  return group;
 }
 
 }  // namespace lockstep::dist

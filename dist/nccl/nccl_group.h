@@ -25,6 +25,17 @@ struct NcclOptions {
   /// differs is then a MismatchError on all ranks, and a missing rank is named. For debugging:
   /// ranks synchronise at every call.
   bool compare_calls = false;
+  /// Whether the ranks are connected at the start, by small and large sums, instead of at their
+  /// first operations: what keeps them from it is then an error within `start_timeout`.
+  bool connect_at_start = false;
+  /// Whether each call first looks for NaN in what this rank gives, and fails the job with a
+  /// DistError that names it, before it spreads. For debugging: it waits for the device.
+  bool check_values = false;
+  /// Ranks for which one ncclUniqueId serves: more ranks take several, whose owners share the work
+  /// of connecting them (ncclCommInitRankScalable, from 2.23 on).
+  int ranks_of_an_id = 128;
+  /// Time without a sign of the thread that watches operations after which the job fails.
+  std::chrono::milliseconds heartbeat_limit = std::chrono::minutes(2);
   /// Whether `registered_memory` gives memory.
   bool user_buffers = false;
   /// Called by rank 0, once, with the reason why `user_buffers` has no effect, as a sentence.

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "dist/group/communicator.h"
 #include "dist/nccl/nccl_group.h"
+#include "dist/nccl/nccl_heartbeat.h"
 #include "dist/nccl/nccl_launcher.h"
 #include "dist/nccl/nccl_watch.h"
 
@@ -20,6 +21,8 @@ struct NcclJob {
   std::shared_ptr<const NcclDevice> device;
   NcclOptions options;
   std::shared_ptr<NcclLauncher> launcher = std::make_shared<NcclLauncher>();
+  std::shared_ptr<NcclHeartbeat> heartbeat =
+      std::make_shared<NcclHeartbeat>(communicator, options.heartbeat_limit);
 
   /// Returns a wait that a failure of the job ends.
   NcclWait wait(const char* op, std::string what, NcclWait::Clock::duration limit) const {

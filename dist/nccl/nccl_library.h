@@ -21,6 +21,8 @@ struct NcclLibrary {
 
   /// ncclCommShrink came with 2.27.
   bool can_shrink() const noexcept { return functions.ncclCommShrink != nullptr; }
+  /// ncclCommInitRankScalable came with 2.23.
+  bool can_scale() const noexcept { return functions.ncclCommInitRankScalable != nullptr; }
   /// ncclMemAlloc came with 2.19, windows of symmetric memory with 2.27.
   bool can_allocate() const noexcept {
     return functions.ncclMemAlloc != nullptr && functions.ncclMemFree != nullptr;

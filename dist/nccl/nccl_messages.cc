@@ -99,7 +99,7 @@ bool NcclMessages::advance(Channel& channel, const std::function<void(NcclQueued
   if (!channel.communicator) {
     channel.communicator =
         NcclCommunicator::create(settings_.library, 2, is_send(message.operation) ? 0 : 1,
-                                 read(message.announcement).id, settings_.config);
+                                 {read(message.announcement).id}, settings_.config);
   }
   if (!channel.communicator->is_ready()) {
     LS_CHECK(Clock::now() < message.since + message.queued.timeout, TimeoutError,

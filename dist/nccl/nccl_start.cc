@@ -16,8 +16,8 @@ struct Introduction {
   std::string identity;
   std::string description;
   std::string version;
-  std::string id;     ///< rank 0 only: the ncclUniqueId, 128 bytes
-  std::string error;  ///< rank 0 only: why it has no id
+  std::string id;     ///< of those that give one: the ncclUniqueId, 128 bytes
+  std::string error;  ///< of those: why it has no id
 };
 
 std::string pack(const Introduction& one) {
@@ -56,7 +56,9 @@ std::string message_of(const std::exception_ptr& error) {
 
 /// Returns an error text if the ranks do not fit each other, else "".
 std::string find_fault(const std::vector<Introduction>& all) {
-  if (!all[0].error.empty()) return all[0].error;
+  for (const Introduction& one : all) {
+    if (!one.error.empty()) return one.error;
+  }
   std::map<std::string, size_t> first;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     const auto [found, is_new] = first.emplace(all[rank].identity, rank);
@@ -78,12 +80,15 @@ std::string find_fault(const std::vector<Introduction>& all) {
 
 }  // namespace
 
-nccl::UniqueId exchange_nccl_start(ProcessGroup& group, const NcclLibrary& library,
-                                   const NcclDevice& device, const CollectiveOptions& options) {
+std::vector<nccl::UniqueId> exchange_nccl_start(ProcessGroup& group, const NcclLibrary& library,
+                                                const NcclDevice& device, int ranks_of_an_id,
+                                                const CollectiveOptions& options) {
   nccl::UniqueId id{};
+  const bool gives_id =
+      group.rank() == 0 || (library.can_scale() && group.rank() % ranks_of_an_id == 0);
   Introduction own{
       device.identity(), device.description(), nccl_version_text(library.version), {}, {}};
-  if (group.rank() == 0) {
+  if (gives_id) {
     const nccl::Result result = library.functions.ncclGetUniqueId(&id);
     if (result == nccl::Result::kSuccess) {
       own.id.assign(id.bytes, sizeof id.bytes);
@@ -99,9 +104,14 @@ nccl::UniqueId exchange_nccl_start(ProcessGroup& group, const NcclLibrary& libra
     finish_together(group);
     throw BackendError(fault);
   }
-  LS_ASSERT(all[0].id.size() == sizeof id.bytes);
-  std::memcpy(id.bytes, all[0].id.data(), sizeof id.bytes);
-  return id;
+  std::vector<nccl::UniqueId> ids;
+  for (const Introduction& one : all) {
+    if (one.id.empty()) continue;
+    LS_ASSERT(one.id.size() == sizeof id.bytes);
+    std::memcpy(id.bytes, one.id.data(), sizeof id.bytes);
+    ids.push_back(id);
+  }
+  return ids;
 }
 
 void compare_nccl_calls(ProcessGroup& group, const std::string& op, const std::string& call,

@@ -14,9 +14,11 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// Time between two polls: grows while nothing happens.
+// Time between two polls: grows while nothing happens, to less if a thread waits for the end of an
+// operation. A poll takes a core from the threads that queue work.
 constexpr microseconds kFirstPause{50};
-constexpr microseconds kLongestPause{1000};
+constexpr microseconds kLongestPauseOfThreads{1000};
+constexpr microseconds kLongestPause{10000};
 constexpr milliseconds kIdlePause{100};
 /// How long fail_job waits to be told which failure of the job was the first.
 constexpr milliseconds kFailureComes{1000};
@@ -38,8 +40,9 @@ std::exception_ptr fail_job(Communicator& communicator, const DistError& error) 
   return exception_of({communicator.rank(), failure_text(error)}, communicator.rank());
 }
 
-NcclWatch::NcclWatch(std::shared_ptr<Communicator> communicator, Hooks hooks)
-    : communicator_(std::move(communicator)), hooks_(std::move(hooks)) {
+NcclWatch::NcclWatch(std::shared_ptr<Communicator> communicator, Hooks hooks,
+                     std::shared_ptr<NcclPulse> pulse)
+    : communicator_(std::move(communicator)), hooks_(std::move(hooks)), pulse_(std::move(pulse)) {
   thread_.start("nccl watch", [this] { run(); });
 }
 
@@ -94,14 +97,20 @@ void NcclWatch::stop() noexcept {
 
 void NcclWatch::run() {
   microseconds pause = kFirstPause;
+  const NcclPulse::Beating beating(*pulse_);
   for (;;) {
+    pulse_->beat();
     const bool moved = round();
     const bool waits = hooks_.waits();
+    const bool threads_wait = waits || std::ranges::any_of(entries_, [](const Entry& entry) {
+                                return entry.queued.waited_for;
+                              });
     UniqueLock lock(lock_);
     if (stopping_) return;
     idle_ = entries_.empty() && added_.empty() && !waits && !woken_;
     if (idle_ || failure_) changed_.notify_all();  // for `drain`
-    pause = moved ? kFirstPause : std::min(2 * pause, kLongestPause);
+    pause = moved ? kFirstPause
+                  : std::min(2 * pause, threads_wait ? kLongestPauseOfThreads : kLongestPause);
     const microseconds limit = idle_ ? microseconds(kIdlePause) : pause;
     changed_.wait_for(lock, limit, [&]() LS_REQUIRES(lock_) { return woken_ || stopping_; });
     woken_ = false;

@@ -14,6 +14,7 @@
 #include "core/base/service_thread.h"
 #include "dist/group/communicator.h"
 #include "dist/group/work_state.h"
+#include "dist/nccl/nccl_heartbeat.h"
 
 namespace lockstep::dist {
 
@@ -24,13 +25,15 @@ struct NcclQueued {
   Event ends;
   std::vector<uint64_t> records;  ///< in the flight recorder
   std::chrono::milliseconds timeout{0};
-  std::string op;    ///< "all_reduce"
-  std::string what;  ///< "all_reduce #17 of 1,024 float32, sum in group world"
+  std::string op;           ///< "all_reduce"
+  std::string what;         ///< "all_reduce #17 of 1,024 float32, sum in group world"
+  bool waited_for = false;  ///< its end is a thread's to wait for, not a stream's: polled often
 };
 
 /// A thread that finishes a group's operations: it polls whether their events have been reached,
 /// whether NCCL reports an error, and whether the job has failed. The first error fails the job,
-/// unless it has failed already, and every pending operation.
+/// unless it has failed already, and every pending operation. It wakes every 10 ms while streams
+/// alone wait for operations, and beats each time (dist/nccl/nccl_heartbeat.h).
 ///
 /// Thread-safe.
 class NcclWatch {
@@ -47,7 +50,8 @@ class NcclWatch {
     std::function<std::vector<NcclQueued>(const std::exception_ptr&)> fail;
   };
 
-  NcclWatch(std::shared_ptr<Communicator> communicator, Hooks hooks);
+  NcclWatch(std::shared_ptr<Communicator> communicator, Hooks hooks,
+            std::shared_ptr<NcclPulse> pulse);
   /// Calls `stop`.
   ~NcclWatch();
   NcclWatch(const NcclWatch&) = delete;
@@ -77,6 +81,7 @@ class NcclWatch {
 
   const std::shared_ptr<Communicator> communicator_;
   const Hooks hooks_;
+  const std::shared_ptr<NcclPulse> pulse_;
   std::vector<Entry> entries_;  // used by the thread only, until it has ended
 
   Mutex lock_;

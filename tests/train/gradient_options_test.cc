@@ -4,6 +4,7 @@
 
 #include "configs/load.h"
 #include "dist/nccl/nccl_group.h"
+#include "tests/core/base/environment_variable.h"
 #include "tests/core/expect_error.h"
 #include "tests/train/tiny_run.h"
 
@@ -25,6 +26,8 @@ TEST(NcclOptionsOfARun, AreNcclsWhereNothingIsSet) {
     EXPECT_TRUE(options.config.net_name.empty());
     EXPECT_FALSE(options.compare_calls);
     EXPECT_FALSE(options.user_buffers);
+    EXPECT_TRUE(options.connect_at_start);
+    EXPECT_FALSE(options.check_values);
   }
 }
 
@@ -45,6 +48,12 @@ TEST(NcclOptionsOfARun, FewestBlocksMayNotBeMoreThanMost) {
   expect_error<config::SourceError>(
       [] { options_of("parallel { nccl { min_ctas: 9 max_ctas: 8 } }"); },
       "parallel.nccl.min_ctas is 9: expected at most max_ctas, which is 8.");
+}
+
+TEST(NcclOptionsOfARun, ValuesAreCheckedWhereTheVariableAsksForIt) {
+  const EnvironmentVariable variable("LOCKSTEP_NCCL_CHECK_VALUES", "1");
+  EXPECT_TRUE(options_of("").check_values);
+  EXPECT_TRUE(options_of("parallel { nccl { max_ctas: 8 } }").check_values);
 }
 
 }  // namespace

@@ -51,15 +51,13 @@ Result get_unique_id(UniqueId* id) {
   return Result::kSuccess;
 }
 
-Result comm_init(nccl::Comm** comm, int size, UniqueId id, int rank, nccl::Config* config) {
-  const std::lock_guard guard(g_state->mutex);
-  if (const Result result = g_state->called("ncclCommInitRankConfig"); result != Result::kSuccess) {
-    return result;
-  }
+/// Makes a rank's communicator in the world of these identifiers. Requires the mutex.
+Result join_world(nccl::Comm** comm, int size, const std::string& ids, int rank,
+                  nccl::Config* config) {
   if (!is_valid(config)) return Result::kInvalidArgument;
   g_state->config = *config;
   g_state->net_name = config->net_name == nullptr ? "" : config->net_name;
-  std::shared_ptr<World>& world = g_state->worlds[std::string(id.bytes, sizeof id.bytes)];
+  std::shared_ptr<World>& world = g_state->worlds[ids];
   if (world == nullptr) world = std::make_shared<World>();
   world->size = size;
   ++world->joined;
@@ -68,6 +66,26 @@ Result comm_init(nccl::Comm** comm, int size, UniqueId id, int rank, nccl::Confi
   member->rank = rank;
   *comm = g_state->add(std::move(member));
   return Result::kInProgress;
+}
+
+Result comm_init(nccl::Comm** comm, int size, UniqueId id, int rank, nccl::Config* config) {
+  const std::lock_guard guard(g_state->mutex);
+  if (const Result result = g_state->called("ncclCommInitRankConfig"); result != Result::kSuccess) {
+    return result;
+  }
+  return join_world(comm, size, std::string(id.bytes, sizeof id.bytes), rank, config);
+}
+
+Result comm_init_scalable(nccl::Comm** comm, int size, int rank, int count, UniqueId* ids,
+                          nccl::Config* config) {
+  const std::lock_guard lock(g_state->mutex);
+  if (const Result result = g_state->called("ncclCommInitRankScalable");
+      result != Result::kSuccess) {
+    return result;
+  }
+  return join_world(comm, size,
+                    std::string(ids->bytes, sizeof(UniqueId) * static_cast<size_t>(count)), rank,
+                    config);
 }
 
 Result get_async_error(nccl::Comm* comm, Result* state) {
@@ -314,6 +332,7 @@ const std::map<std::string, void*>& functions() {
       {"ncclGetLastError", address(get_last_error)},
       {"ncclGetUniqueId", address(get_unique_id)},
       {"ncclCommInitRankConfig", address(comm_init)},
+      {"ncclCommInitRankScalable", address(comm_init_scalable)},
       {"ncclCommFinalize", address(comm_finalize)},
       {"ncclCommDestroy", address(comm_destroy)},
       {"ncclCommAbort", address(comm_abort)},

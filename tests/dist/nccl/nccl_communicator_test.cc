@@ -98,7 +98,7 @@ class NcclCommunicatorTest : public testing::Test {
   NcclCommunicatorTest() { g_script = &script_; }
 
   static NcclCommunicator::Pointer create() {
-    auto made = NcclCommunicator::create(scripted_library(), 2, 0, {}, {});
+    auto made = NcclCommunicator::create(scripted_library(), 2, 0, {nccl::UniqueId{}}, {});
     g_script->calls.clear();
     return made;
   }

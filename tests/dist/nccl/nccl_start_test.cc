@@ -28,16 +28,19 @@ std::vector<std::exception_ptr> start_errors(const FakeNccl& fake,
                                              const std::vector<std::string>& devices,
                                              const std::vector<int>& versions) {
   const auto library = fake.library();
-  std::array<nccl::UniqueId, 3> ids{};
+  std::array<std::vector<nccl::UniqueId>, 3> ids;
   auto errors = run_thread_ranks(3, [&](ProcessGroup& group) {
     const auto rank = static_cast<size_t>(group.rank());
     NcclLibrary own = *library;
     own.version = versions[rank];
-    ids[rank] = exchange_nccl_start(group, own, NcclDevice(kHostDevice, devices[rank]), {});
+    ids[rank] = exchange_nccl_start(group, own, NcclDevice(kHostDevice, devices[rank]), 128, {});
   });
   if (!errors[0]) {
-    for (const nccl::UniqueId& id : ids) EXPECT_EQ(std::memcmp(&id, &ids[0], sizeof id), 0);
-    EXPECT_NE(ids[0].bytes[0], 0) << "rank 0's first";
+    for (const std::vector<nccl::UniqueId>& own : ids) {
+      EXPECT_EQ(own.size(), 1U);
+      EXPECT_EQ(std::memcmp(&own[0], &ids[0][0], sizeof own[0]), 0);
+    }
+    EXPECT_NE(ids[0][0].bytes[0], 0) << "rank 0's first";
   }
   return errors;
 }
