@@ -21,7 +21,11 @@ namespace lockstep {
 /// capture come from a private pool, which is not used for anything else while the graph exists.
 /// Results stay valid until the next replay. They may outlive the graph; replays that write them
 /// and work that reads them must be done before it is destroyed. Values on the host are those of
-/// the capture: seeds of random operators, learning rates, versions of tensors. Not thread-safe.
+/// the capture: learning rates, versions of tensors.
+///
+/// A replay draws the random numbers that the same calls would draw now, from the default generator
+/// of the thread that replays, which moves on as they would move it; a capture draws none. Numbers
+/// of other generators are the same in every replay. Not thread-safe.
 class CudaGraph {
  public:
   /// Throws DeviceError if there is no such device.

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 
+#include "core/tensor/random_position.h"
 #include "core/tensor/stream.h"
 
 namespace lockstep {
@@ -15,6 +17,11 @@ struct ActiveCapture {
   Stream stream;  ///< stream on which the capture began
   CachingAllocator* allocator = nullptr;
   uint64_t pool = 0;  ///< a PoolId of `allocator`
+  /// In the device's memory: where each replay begins in the sequence of random numbers. Kernels
+  /// read it, and add how far their call was from `begun`.
+  const RandomPosition* position = nullptr;
+  RandomKey begun = {};                ///< state of the default generator as the capture began
+  std::atomic<bool>* draws = nullptr;  ///< set by kernels that read `position`
 };
 
 namespace detail {

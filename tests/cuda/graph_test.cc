@@ -1,17 +1,23 @@
 #include "core/cuda/graph.h"
 
 #include <cmath>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "autograd/autograd.h"
+#include "autograd/checkpoint.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/dispatch/call_op.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/plugin/plugin.h"
 #include "core/tensor/event.h"
+#include "core/tensor/generator.h"
+#include "core/tensor/random_state_guard.h"
 #include "tests/conformance/elements.h"
 #include "tests/core/expect_error.h"
 #include "tests/cuda/gpu.h"
@@ -64,6 +70,109 @@ TEST(CudaGraph, RecordsABackwardWhole) {
   w.grad().zero_();
   graph.replay();
   EXPECT_THAT(floats_of(w.grad()), Each(20.0f));
+}
+
+TEST(CudaGraph, ReplaysDrawTheRandomNumbersThatCallsWouldDrawThen) {
+  const Tensor in = of(1, 1000);
+  Tensor kept, numbers;
+  const auto work = [&] {
+    kept = std::get<0>(native_dropout(in, 0.5, true));
+    numbers = kept + rand({1000}, {DType::kF32, kGpu});
+  };
+  manual_seed(5);
+  CudaGraph graph(kGpu);
+  graph.capture(work);
+  EXPECT_EQ(default_generator().state(), (RandomKey{.seed = 5})) << "a capture draws nothing";
+  std::vector<std::vector<float>> replayed;
+  const auto in_three_places = [](const std::function<void()>& body) {
+    manual_seed(7);
+    default_generator().set_position(3, 1);
+    body();
+    body();
+    manual_seed(8);
+    body();
+  };
+  in_three_places([&] {
+    graph.replay();
+    replayed.push_back(floats_of(numbers));
+  });
+  const RandomKey behind = default_generator().state();
+  std::vector<std::vector<float>> called;
+  in_three_places([&] {
+    work();
+    called.push_back(floats_of(numbers));
+  });
+  EXPECT_EQ(replayed, called);
+  EXPECT_EQ(default_generator().state(), behind);
+  EXPECT_NE(replayed[0], replayed[1]) << "masks of two replays differ";
+}
+
+TEST(CudaGraph, QueuedReplaysEachHaveTheirRandomNumbers) {
+  Tensor numbers;
+  CudaGraph graph(kGpu);
+  graph.capture([&] { numbers = rand({8}, {DType::kF32, kGpu}); });
+  constexpr int kReplays = 150;  // more than positions that are kept on their way
+  const Tensor sums = of(0, 8), want = of(0, 8);
+  manual_seed(3);
+  for (int i = 0; i < kReplays; ++i) {
+    graph.replay();
+    sums.add_(numbers);
+  }
+  manual_seed(3);
+  for (int i = 0; i < kReplays; ++i) want.add_(rand({8}, {DType::kF32, kGpu}));
+  EXPECT_EQ(floats_of(sums), floats_of(want));
+}
+
+TEST(CudaGraph, RecomputedMasksAreThoseOfTheForwardPass) {
+  const Tensor in = of(1, 256).set_requires_grad();
+  Tensor out;
+  CudaGraph graph(kGpu);
+  manual_seed(1);
+  graph.capture([&] {
+    out = checkpoint([](const Tensor& t) { return dropout(t * 2, 0.5, true); }, in);
+    out.sum().backward();
+  });
+  for (int i = 0; i < 2; ++i) {
+    graph.replay();
+    EXPECT_EQ(floats_of(in.grad()), floats_of(out)) << "an element's gradient is its factor";
+  }
+}
+
+TEST(CudaGraph, RecomputesWhatWasDrawnBeforeTheCapture) {
+  const Tensor in = of(1, 256).set_requires_grad();
+  manual_seed(1);
+  const Tensor out = checkpoint([](const Tensor& t) { return dropout(t * 2, 0.5, true); }, in);
+  CudaGraph graph(kGpu);
+  graph.capture([&] { out.backward(of(1, 256)); });
+  rand({8});
+  graph.replay();
+  EXPECT_EQ(floats_of(in.grad()), floats_of(out));
+}
+
+TEST(CudaGraph, DrawsBehindAGuardOfTheGeneratorToo) {
+  Tensor numbers;
+  CudaGraph graph(kGpu);
+  manual_seed(4);
+  graph.capture([&] {
+    const RandomStateGuard guard;
+    numbers = rand({8}, {DType::kF32, kGpu});
+  });
+  manual_seed(6);
+  graph.replay();
+  const std::vector<float> replayed = floats_of(numbers);
+  manual_seed(6);
+  EXPECT_EQ(replayed, floats_of(rand({8}, {DType::kF32, kGpu})));
+}
+
+TEST(CudaGraph, NumbersOfAnotherGeneratorAreThoseOfTheCapture) {
+  Generator own(9);
+  const Tensor numbers = of(0, 16);
+  CudaGraph graph(kGpu);
+  graph.capture([&] { uniform_(numbers, 0, 1, &own); });
+  graph.replay();
+  const std::vector<float> first = floats_of(numbers);
+  graph.replay();
+  EXPECT_EQ(floats_of(numbers), first);
 }
 
 TEST(CudaGraph, ItsMemoryServesNobodyElseWhileItLives) {

@@ -1,5 +1,9 @@
 #include "kernels/cuda/random/random.h"
 
+#include <atomic>
+#include <tuple>
+
+#include "core/device/active_capture.h"
 #include "core/dispatch/kernel.h"
 #include "core/tensor/generator.h"
 #include "kernels/common/functors.h"
@@ -25,13 +29,29 @@ const Kernel kBits(kImage, "random_bits");
 const Kernel kIntegers(kImage, "random_integers");
 const DTypeKernels kDropout(kImage, "random_dropout");
 
-/// Reserves a call of `generator`, or of the thread's default generator if it is null.
+/// Whether a call of the default generator, made during a capture, is one that replays make anew:
+/// not one that was drawn before, which is recomputed, nor one of another seed.
+bool is_drawn_in(const ActiveCapture& capture, const RandomKey& key) {
+  const auto place = [](const RandomKey& at) {
+    return std::tuple(at.step, at.micro_batch, at.call);
+  };
+  return capture.position != nullptr && key.seed == capture.begun.seed &&
+         place(key) >= place(capture.begun);
+}
+
+/// Reserves a call of `generator`, or of the thread's default generator if it is null. In a graph
+/// that is captured, replays draw numbers of the default generator anew; others are the capture's.
 RandomWords next_call(Generator* generator) {
+  const bool is_default = generator == nullptr || generator == &default_generator();
   const RandomKey key = (generator != nullptr ? *generator : default_generator()).next_call();
-  const std::array<uint32_t, 4> counter = key.counter(0);
-  return {.key = {key.key()[0], key.key()[1]},
-          .low = joined_words(counter[0], counter[1]),
-          .high = {counter[2], counter[3]}};
+  const ActiveCapture* const capture = active_capture();
+  const bool anew = is_default && capture != nullptr && is_drawn_in(*capture, key);
+  if (anew) capture->draws->store(true, std::memory_order_relaxed);
+  const RandomPosition at = anew ? distance(capture->begun, key) : position_of(key);
+  return {.key = {at.key[0], at.key[1]},
+          .low = at.low,
+          .high = at.high,
+          .position = anew ? capture->position : nullptr};
 }
 
 /// `each`: number of elements that a thread generates at a time.

@@ -7,6 +7,16 @@ namespace lockstep::cuda {
 
 namespace {
 
+/// The words of a call: those of its parameters, or in a graph where this replay begins and how far
+/// the call is from there.
+__device__ RandomWords words_of(const RandomWords& given) {
+  if (given.position == nullptr) return given;
+  const RandomPosition at = *given.position;
+  const uint64_t low = at.low + given.low;
+  const uint64_t carry = low < at.low ? 1 : 0;
+  return {{at.key[0], at.key[1]}, low, at.high + given.high + carry, nullptr};
+}
+
 /// The four random words of a group.
 struct Group {
   uint32_t word[4];
@@ -14,8 +24,8 @@ struct Group {
   __device__ Group(const RandomWords& words, int64_t number) {
     const uint64_t low = words.low | static_cast<uint64_t>(number);
     const std::array<uint32_t, 4> drawn =
-        philox({static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32), words.high[0],
-                words.high[1]},
+        philox({static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
+                static_cast<uint32_t>(words.high), static_cast<uint32_t>(words.high >> 32)},
                {words.key[0], words.key[1]});
     for (int k = 0; k < 4; ++k) word[k] = drawn[static_cast<size_t>(k)];
   }
@@ -28,9 +38,10 @@ struct Group {
 template <int kEach, class T, class Params, class Make>
 __device__ void fill_groups(const Params& p, const Make& make) {
   const int64_t element = static_cast<int64_t>(size_of(p.dtype));
+  const RandomWords words = words_of(p.words);
   for (int64_t g = grid_thread(); g * kEach < p.count; g += grid_threads()) {
     T values[kEach];
-    make(Group(p.words, g), values);
+    make(Group(words, g), values);
     for (int k = 0; k < kEach && g * kEach + k < p.count; ++k) {
       store_as(p.dtype, static_cast<char*>(p.out) + (g * kEach + k) * element, values[k]);
     }
@@ -57,8 +68,9 @@ __device__ void dropout(const RandomDropout& p) {
   const auto* const input = static_cast<const T*>(p.input);
   auto* const out = static_cast<T*>(p.out);
   const auto scale = static_cast<C>(p.scale);
+  const RandomWords words = words_of(p.words);
   for (int64_t first = grid_thread() * 4; first < p.count; first += grid_threads() * 4) {
-    const Group group(p.words, first / 4);
+    const Group group(words, first / 4);
     const bool whole = aligned && first + 4 <= p.count;
     Elements values{};
     Mask mask;
