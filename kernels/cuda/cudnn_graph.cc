@@ -278,6 +278,19 @@ std::vector<CudnnEngine> CudnnGraph::engines(const CudnnTarget& target,
   return engines;
 }
 
+CudnnDescriptor CudnnGraph::plan_of(const CudnnTarget& target, const CudnnEngine& engine) const {
+  CudnnDescriptor plan(functions_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine.configuration);
+  if (target.handle != nullptr) {
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
+  }
+  if (target.properties != nullptr) {
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.properties);
+  }
+  plan.finalize();
+  return plan;
+}
+
 std::shared_ptr<const CudnnPlan> CudnnGraph::plan(const CudnnTarget& target,
                                                   const CudnnRules& rules) {
   std::string refusals;
@@ -295,12 +308,7 @@ std::shared_ptr<const CudnnPlan> CudnnGraph::plan(const CudnnTarget& target,
         continue;
       }
       try {
-        CudnnDescriptor plan(functions_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-        plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine.configuration);
-        if (target.handle != nullptr) {
-          plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
-        }
-        plan.finalize();
+        CudnnDescriptor plan = plan_of(target, engine);
         int64_t workspace = 0;
         plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &workspace);
         std::vector<CudnnDescriptor> kept;

@@ -142,6 +142,8 @@ class CudnnGraph {
   /// Returns the engines that cuDNN's heuristics recommend, best first. Finalises the graph for one
   /// target.
   std::vector<CudnnEngine> engines(const CudnnTarget& target, cudnnBackendHeurMode_t mode);
+  /// The finalised plan of one of those engines: its kernels are chosen or compiled, and loaded.
+  CudnnDescriptor plan_of(const CudnnTarget& target, const CudnnEngine& engine) const;
   /// Builds a plan with the first recommended engine that the rules allow. Consumes the graph.
   std::shared_ptr<const CudnnPlan> plan(const CudnnTarget& target, const CudnnRules& rules);
 
@@ -158,8 +160,8 @@ class CudnnGraph {
   std::optional<CudnnDescriptor> graph_;
 };
 
-/// Device properties from their JSON text, for a device that need not be present: plans for it can
-/// be built but not run. Requires cuDNN 9.8.
+/// Device properties from their JSON text, for a device that need not be present: plans for it are
+/// built up to the loading of their kernels. Requires cuDNN 9.8.
 CudnnDescriptor cudnn_properties(const Cudnn& functions, const std::string& json);
 
 }  // namespace lockstep::cuda

@@ -119,6 +119,14 @@ constexpr const char* kH200 = R"({"deviceName":"NVIDIA H200","cudaDeviceId":0,"d
 "smClockRateKHz":1980000,"supportCoopLaunch":1,"totalGlobalMem":150000000000,"warpSize":32,
 "maxBlockSize":[1024,1024,64],"maxGridSize":[2147483647,65535,65535]})";
 
+constexpr const char* kH100 = R"({"deviceName":"NVIDIA H100 80GB HBM3","cudaDeviceId":0,
+"deviceVer":900,"driverVer":13000,"isTccDriver":0,"l2CacheSize":52428800,"maxCtasPerSM":32,
+"maxRegistersPerSM":65536,"maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":232448,
+"maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,"memClockRateKHz":2619000,
+"multiProcessorCount":132,"pciDeviceId":0,"regsPerBlock":65536,"reservedSharedMemoryPerBlock":1024,
+"smClockRateKHz":1980000,"supportCoopLaunch":1,"totalGlobalMem":85000000000,"warpSize":32,
+"maxBlockSize":[1024,1024,64],"maxGridSize":[2147483647,65535,65535]})";
+
 /// Without a GPU, asks this machine's cuDNN which engines would compute a graph on an H200. cuDNN
 /// needs a driver library; the toolkit's stub, whose functions all fail, is enough.
 class CudnnOnH200 : public ::testing::Test {
@@ -147,9 +155,118 @@ class CudnnOnH200 : public ::testing::Test {
     return nullptr;
   }
 
+  /// Finalises the plan of the engine that would be used. Returns "" if it came to the loading of
+  /// its kernel, which the stub refuses, else what stopped it.
+  std::string what_stops(CudnnGraph& graph, const CudnnRules& rules) {
+    const auto engine = chosen(graph, rules);
+    if (engine == nullptr) return "no engine";
+    try {
+      graph.plan_of({.properties = properties.get()}, *engine);
+    } catch (const CudnnRefusal& refusal) {
+      const std::string why = refusal.what();
+      const bool loads = why.find("cuLibraryLoadData") != std::string::npos ||
+                         why.find("cuModuleLoadData") != std::string::npos;
+      return loads ? "" : why;
+    }
+    return "";
+  }
+
   const Cudnn* functions = nullptr;
   std::unique_ptr<CudnnDescriptor> properties;
 };
+
+/// The attention of a config's model: its heads are parts of a joint projection's rows, or, with
+/// rotary positions, tensors of their own in the order of the rows.
+struct ModelAttention {
+  const char* config;
+  int64_t samples, heads, key_heads, length, width;
+  bool joint;
+};
+constexpr ModelAttention kGpt2{"gpt2_124m", 60, 12, 12, 1024, 64, true};
+constexpr ModelAttention kModelsAttention[] = {
+    kGpt2, {"kjv_best", 32, 6, 6, 256, 32, false}, {"llama_8b", 1, 32, 8, 8192, 128, false}};
+
+AttentionParams params_of(const ModelAttention& model) {
+  AttentionParams p =
+      packed_heads(model.heads, model.key_heads, model.length, model.length, model.width);
+  p.causal = true;
+  if (!model.joint) return p;
+  const int64_t row = (model.heads + 2 * model.key_heads) * model.width;
+  for (HeadTensor* tensor :
+       {&p.query, &p.key, &p.value, &p.grad_query, &p.grad_key, &p.grad_value}) {
+    tensor->strides[0] = model.length * row;
+    tensor->strides[2] = row;
+  }
+  return p;
+}
+
+/// The part of a pass that one plan computes.
+CudnnAttention problem_of(const ModelAttention& model, bool backward) {
+  CudnnAttention problem =
+      *cudnn_attention(params_of(model), DType::kBF16, model.samples, backward);
+  if (backward) {
+    const AttentionPart part = part_of_backward(problem);
+    problem.heads = part.key_heads * (problem.heads / problem.key_heads);
+    problem.batch = part.samples;
+    problem.key_heads = part.key_heads;
+  }
+  return problem;
+}
+
+TEST_F(CudnnOnH200, AttentionOfTheShippedConfigsGetsAsFarAsLoadingItsKernels) {
+  for (const ModelAttention& model : kModelsAttention) {
+    for (const bool backward : {false, true}) {
+      CudnnGraph graph(*functions);
+      describe_attention(graph, problem_of(model, backward));
+      EXPECT_EQ(what_stops(graph, {}), "") << model.config << (backward ? ", backward" : "");
+    }
+  }
+}
+
+TEST_F(CudnnOnH200, SoDoesAnH100) {
+  properties = std::make_unique<CudnnDescriptor>(cudnn_properties(*functions, kH100));
+  for (const bool backward : {false, true}) {
+    CudnnGraph graph(*functions);
+    describe_attention(graph, problem_of(kGpt2, backward));
+    EXPECT_EQ(what_stops(graph, {}), "") << (backward ? "backward" : "");
+  }
+}
+
+/// A convolution of ResNet-18 for 32 x 32 pixels: the first, one of a block, and those that halve
+/// the image.
+ConvProblem resnet_conv(DType dtype, int64_t channels, int64_t features, int64_t side,
+                        int64_t kernel, int64_t stride) {
+  ConvProblem problem;
+  problem.dtype = dtype;
+  problem.batch = 32;
+  problem.channels = channels;
+  problem.features = features;
+  problem.image = Dims{side, side};
+  problem.kernel = Dims{kernel, kernel};
+  problem.map = Dims{side / stride, side / stride};
+  problem.stride = Dims{stride, stride};
+  problem.padding = Dims{kernel / 2, kernel / 2};
+  problem.dilation = Dims{1, 1};
+  return problem;
+}
+
+TEST_F(CudnnOnH200, ConvolutionsOfResnetInChannelsLastGetAsFarAsLoadingTheirKernels) {
+  for (const DType dtype : {DType::kBF16, DType::kF32}) {
+    for (const ConvProblem& problem :
+         {resnet_conv(dtype, 3, 64, 32, 3, 1), resnet_conv(dtype, 64, 64, 32, 3, 1),
+          resnet_conv(dtype, 64, 128, 32, 3, 2), resnet_conv(dtype, 64, 128, 32, 1, 2)}) {
+      for (const ConvResult result : {ConvResult::kMap, ConvResult::kImage, ConvResult::kWeight}) {
+        const auto p = cudnn_conv(result, problem, false, true);
+        ASSERT_TRUE(p.has_value());
+        CudnnGraph graph(*functions);
+        describe_conv(graph, *p);
+        EXPECT_EQ(what_stops(graph, p->rules()), "")
+            << to_string(dtype) << ", " << problem.channels << " to " << problem.features
+            << " channels, kernel " << problem.kernel[0] << ", result " << static_cast<int>(result);
+      }
+    }
+  }
+}
 
 TEST_F(CudnnOnH200, AttentionHasRepeatableEnginesBothWays) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
