@@ -38,7 +38,9 @@ streams|60|time of launches, events and copies
 torch_kernels|180|single operators beside PyTorch
 torch_matmul|240|matrix products beside PyTorch
 torch_calls|180|small operators beside PyTorch from C++
-gradcheck|300|first and second derivatives on cuda:0 against central differences'
+gradcheck|300|first and second derivatives on cuda:0 against central differences
+synccheck|180|the same tests under compute-sanitizer: barriers that not all threads come to
+racecheck|300|the same: threads of a block that race in shared memory'
 
 skip() {
   echo "$*"
@@ -125,16 +127,21 @@ check_cuda_tests() { tests test_cuda "$cuda_filter-CudaGraph*:CudaPlugin*"; }
 check_graphs() { tests test_cuda 'CudaGraph*'; }
 check_plugin() { tests test_cuda 'CudaPlugin*'; }
 check_nccl_1_rank() { tests test_device 'Nccl*'; }
-# Kernels are looked for in several modules, so the driver's answer "not found" is no error.
-check_memcheck() {
+# sanitize TOOL FILTER: tests of kernels under compute-sanitizer. Kernels are looked for in several
+# modules, so the driver's answer "not found" is no error.
+sanitize() {
   command -v compute-sanitizer >/dev/null || skip "no compute-sanitizer"
   [ -x "$bin/test_cuda" ] || skip "no test_cuda in this bundle"
-  LOCKSTEP_TEST_PLUGINS=$here/plugins compute-sanitizer --tool memcheck --report-api-errors no \
-    --error-exitcode 1 "$bin/test_cuda" --gtest_filter="$cuda_filter-*Attention*" >memcheck.log 2>&1
+  LOCKSTEP_TEST_PLUGINS=$here/plugins compute-sanitizer --tool "$1" --report-api-errors no \
+    --error-exitcode 1 "$bin/test_cuda" --gtest_filter="$2" >"$1.log" 2>&1
   local status=$?
-  grep -avE '^\[ (RUN  |      OK) |^$|^\[-' memcheck.log
+  grep -avE '^\[ (RUN  |      OK) |^$|^\[-' "$1.log"
   return $status
 }
+check_memcheck() { sanitize memcheck "$cuda_filter-*Attention*"; }
+check_synccheck() { sanitize synccheck "$cuda_filter-*Attention*"; }
+# Without what may run cuDNN's kernels, in which it finds hazards.
+check_racecheck() { sanitize racecheck "$cuda_filter-*Attention*:*Conv*"; }
 
 # --- training ------------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ usage() {
   cat <<'TEXT'
 usage: run.sh --out DIR [OPTION...]
 
-  --out DIR          where report.txt, report.json and logs.tar.gz go
+  --out DIR          where report.txt, report.json, logs and logs.tar.gz go; written after each check
+  --resume           keep what passed in DIR, by the same bundle on the same GPU, and run the rest
   --minutes N        time for all checks together (default 9); those that do not fit are left out
   --conformance DIR  recorded calls of operators, for ops_conformance
   --parity DIR       folders gpt2 and llama of recorded training, for parity
@@ -28,15 +29,15 @@ bad_usage() {
   exit 2
 }
 
-out='' minutes=9 conformance='' parity='' only='' small='' torch=python3 torch_device=cuda:0
+out='' minutes=9 conformance='' parity='' only='' small='' torch=python3 torch_device=cuda:0 resume=''
 while [ $# -gt 0 ]; do
   case "$1" in
     -h | --help)
       usage
       exit 0
       ;;
-    --small)
-      small=yes
+    --small | --resume)
+      printf -v "${1#--}" yes
       shift
       ;;
     --out | --minutes | --conformance | --parity | --only | --torch | --torch-device)
@@ -56,7 +57,7 @@ done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$out" "$work/logs"
+mkdir -p "$out"
 out=$(cd "$out" && pwd)
 
 # CUDA's libraries may be in folders that the dynamic linker does not search, such as a Python
@@ -97,8 +98,6 @@ last_line() {
   printf '%s\n' "${line:0:400}"
 }
 
-json_entries=()
-failed=0
 begun=$(date +%s)
 
 # The JSON objects of a log, without one that was cut off.
@@ -110,25 +109,66 @@ figures_of() {
   done | paste -sd, -
 }
 
-# record NAME STATUS SECONDS LOG: records a check; the JSON objects of its log are its figures.
+# record NAME STATUS SECONDS: records a check; the JSON objects of its log are its figures. The last
+# file that is written says that the check is done.
 record() {
-  local name=$1 status=$2 seconds=$3 log=$4 summary figures
+  local name=$1 status=$2 seconds=$3 log=$out/logs/$1.log summary figures
   figures=$(figures_of "$log")
   summary=$(last_line "$log")
   printf '%-10s %-17s %4s s  %s\n' "$status" "$name" "$seconds" "$summary" |
-    tee -a "$work/table"
-  json_entries+=("{\"name\": \"$name\", \"status\": \"$status\", \"seconds\": $seconds, \"summary\": $(quoted "$summary"), \"figures\": [$figures]}")
-  case "$status" in failed | timeout) failed=1 ;; esac
+    tee "$out/checks/$name.line"
+  printf '{"name": "%s", "status": "%s", "seconds": %s, "summary": %s, "figures": [%s]}\n' \
+    "$name" "$status" "$seconds" "$(quoted "$summary")" "$figures" >"$out/checks/$name.part"
+  mv "$out/checks/$name.part" "$out/checks/$name.json"
+  write_report
+}
+
+# has_passed NAME
+has_passed() { grep -aq '^{"name": "[a-z0-9_]*", "status": "passed"' "$out/checks/$1.json" 2>/dev/null; }
+
+# done_checks: the names of the checks that have a result, in their order.
+done_checks() {
+  local name
+  while IFS='|' read -r name _; do
+    [ ! -f "$out/checks/$name.json" ] || printf '%s\n' "$name"
+  done <<<"$checks"
+}
+
+# write_report: report.txt and report.json of the checks that are done.
+write_report() {
+  local name comma=''
+  {
+    cat "$here/version" 2>/dev/null
+    echo "$device"
+    echo
+    for name in $(done_checks); do cat "$out/checks/$name.line"; done
+    for name in $(done_checks); do
+      printf '\n=== %s\n' "$name"
+      tail -n 60 "$out/logs/$name.log" | cut -c 1-400
+    done
+  } >"$out/report.txt.part"
+  {
+    printf '{"version": %s,\n "device": %s,\n "checks": [\n' \
+      "$(quoted "$(cat "$here/version" 2>/dev/null)")" "$(quoted "$device")"
+    for name in $(done_checks); do
+      printf '%s  ' "$comma"
+      tr -d '\n' <"$out/checks/$name.json"
+      comma=$',\n'
+    done
+    printf '\n ]}\n'
+  } >"$out/report.json.part"
+  mv "$out/report.txt.part" "$out/report.txt"
+  mv "$out/report.json.part" "$out/report.json"
 }
 
 # run NAME LIMIT
 run() {
-  local name=$1 limit=$2 left start status log=$work/logs/$1.log word
+  local name=$1 limit=$2 left start status log=$out/logs/$1.log word
   start=$(date +%s)
   left=$((begun + minutes * 60 - start))
   if [ "$left" -lt 5 ]; then
     echo "no time left" >"$log"
-    record "$name" skipped 0 "$log"
+    record "$name" skipped 0
     return
   fi
   [ "$limit" -le "$left" ] || limit=$left
@@ -147,7 +187,7 @@ run() {
   esac
   [ $word != failed ] || echo "exit status $status" >>"$log"
   [ $word != timeout ] || echo "stopped after $limit s" >>"$log"
-  record "$name" "$word" $(($(date +%s) - start)) "$log"
+  record "$name" "$word" $(($(date +%s) - start))
 }
 
 # wait_for PID SECONDS: returns its exit status, or 124 after killing its process group.
@@ -179,37 +219,40 @@ if [[ $device != *"driver for CUDA"* ]]; then
     while IFS='|' read -r name limit shows; do
       printf '  %-17s %4s  %s\n' "$name" "$limit" "$shows"
     done <<<"$checks"
-  } | tee "$out/report.txt"
-  printf '{"device": null, "reason": %s, "checks": []}\n' "$(quoted "$device")" >"$out/report.json"
+  } >"$work/told"
+  cat "$work/told"
+  # A report that was begun with a device is left as it is.
+  if [ ! -d "$out/checks" ]; then
+    cp "$work/told" "$out/report.txt"
+    printf '{"device": null, "reason": %s, "checks": []}\n' "$(quoted "$device")" >"$out/report.json"
+  fi
   exit 3
 fi
+
+# Results of another bundle, or of another GPU, do not belong into this report.
+made_by="$(cat "$here/version" 2>/dev/null) $device"
+if [ -n "$resume" ] && [ -d "$out/checks" ] && [ "$(cat "$out/checks/made_by" 2>/dev/null)" != "$made_by" ]; then
+  echo "run.sh: the results in $out are of another bundle or GPU: all checks are run again" >&2
+  resume=''
+fi
+[ -n "$resume" ] || rm -rf "$out/checks" "$out/logs"
+mkdir -p "$out/checks" "$out/logs"
+printf '%s\n' "$made_by" >"$out/checks/made_by"
 
 set -m # each check is a process group
 # The shell reports killed groups on stderr, which is redirected.
 while IFS='|' read -r name limit _ <&3; do
-  if wanted "$name"; then run "$name" "$limit"; fi
+  if ! wanted "$name"; then continue; fi
+  if [ -n "$resume" ] && has_passed "$name"; then
+    echo "kept       $name"
+    continue
+  fi
+  rm -f "$out/checks/$name.json"
+  run "$name" "$limit"
 done 3<<<"$checks" 2>"$work/told"
 set +m
 
-{
-  cat "$here/version" 2>/dev/null
-  echo "$device"
-  echo
-  cat "$work/table"
-  for log in "$work"/logs/*.log; do
-    printf '\n=== %s\n' "$(basename "$log" .log)"
-    tail -n 60 "$log" | cut -c 1-400
-  done
-} >"$out/report.txt"
-{
-  printf '{"version": %s,\n "device": %s,\n "checks": [\n' \
-    "$(quoted "$(cat "$here/version" 2>/dev/null)")" "$(quoted "$device")"
-  for i in "${!json_entries[@]}"; do
-    [ "$i" = 0 ] || printf ',\n'
-    printf '  %s' "${json_entries[$i]}"
-  done
-  printf '\n ]}\n'
-} >"$out/report.json"
-tar -C "$work" -czf "$out/logs.tar.gz" logs
+write_report
+tar -C "$out" -czf "$out/logs.tar.gz" logs
 echo "report: $out/report.txt, $out/report.json, $out/logs.tar.gz"
-exit $failed
+! grep -aqE '^\{"name": "[a-z0-9_]*", "status": "(failed|timeout)"' "$out"/checks/*.json

@@ -133,6 +133,35 @@ TEST_F(GpuBundle, ACheckThatFailsIsReportedAndTheOthersGoOn) {
   EXPECT_EQ(checks.at(1)["status"], "passed");
 }
 
+TEST_F(GpuBundle, ResultsAreKeptAfterEachCheckAndWhatPassedIsNotRunAgain) {
+  if (!std::filesystem::exists(kEmulation)) GTEST_SKIP() << "no emulated GPU in this build";
+  const std::string out = (folder_ / "out").string();
+  const std::string meanwhile = (folder_ / "meanwhile.json").string();
+  // The second check finds the report of the first, and fails.
+  use_emulated_gpu(fmt::format("[ \"$1\" != stress ] || {{ cp '{}/report.json' '{}'; exit 1; }}",
+                               out, meanwhile));
+  const std::string arguments = "--out out --small --only machine,stress_streams";
+  EXPECT_EQ(run_script(arguments).status, 1);
+  const json first = json::parse(file_content(meanwhile))["checks"];
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first.at(0)["name"], "machine");
+  EXPECT_EQ(first.at(0)["status"], "passed");
+
+  put_file(folder_ / "out/logs/machine.log", "of the first run\n");
+  use_emulated_gpu();
+  const Result second = run_script(arguments + " --resume");
+  EXPECT_EQ(second.status, 0) << second.output << second.errors;
+  EXPECT_THAT(second.output,
+              AllOf(HasSubstr("kept       machine\n"), HasSubstr("passed     stress")));
+  EXPECT_EQ(report()["checks"].size(), 2U);
+  EXPECT_THAT(file_content(folder_ / "out/report.txt"), HasSubstr("of the first run"));
+
+  put_file(bundle_ / "version", "another bundle\n");
+  const Result other = run_script(arguments + " --resume");
+  EXPECT_THAT(other.errors, HasSubstr("are of another bundle or GPU"));
+  EXPECT_THAT(other.output, AllOf(Not(HasSubstr("kept")), HasSubstr("passed     machine")));
+}
+
 TEST_F(GpuBundle, FiguresThatAProgramCouldNotFinishAreLeftOutOfTheReport) {
   if (!std::filesystem::exists(kEmulation)) GTEST_SKIP() << "no emulated GPU in this build";
   use_emulated_gpu(
