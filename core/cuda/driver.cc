@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <string_view>
 
 #include "core/cuda/error.h"
 #include "core/tensor/device.h"
@@ -23,6 +24,14 @@ constinit std::atomic<uint32_t> g_forks = 0;
 std::string hidden_devices() {
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return visible == nullptr ? "" : fmt::format(" (CUDA_VISIBLE_DEVICES is \"{}\")", visible);
+}
+
+/// The reason for no device after a failed call: what the driver says, and what to do.
+std::string reason_of(const Driver& driver, CUresult result, const char* function) {
+  std::string_view what_to_do = advice(result);
+  what_to_do.remove_suffix(what_to_do.ends_with('.') ? 1 : 0);
+  return fmt::format("{} failed: {}{}. {}", function, describe(driver, result), hidden_devices(),
+                     what_to_do);
 }
 
 /// Fills the table. Returns null, or the name of the first function that the library lacks.
@@ -72,12 +81,12 @@ LoadedDriver initialise(const Driver& functions) {
   if (const CUresult result = functions.cuInit(0); result != CUDA_SUCCESS) {
     loaded.reason = result == CUDA_ERROR_NO_DEVICE
                         ? "the driver reports no device" + hidden_devices()
-                        : "cuInit failed: " + describe(functions, result);
+                        : reason_of(functions, result, "cuInit");
     return loaded;
   }
   int count = 0;
   if (const CUresult result = functions.cuDeviceGetCount(&count); result != CUDA_SUCCESS) {
-    loaded.reason = "cuDeviceGetCount failed: " + describe(functions, result);
+    loaded.reason = reason_of(functions, result, "cuDeviceGetCount");
   } else if (count <= 0) {
     loaded.reason = "the driver reports no device" + hidden_devices();
   }

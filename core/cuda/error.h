@@ -10,6 +10,8 @@ namespace lockstep::cuda {
 std::string describe(const Driver& driver, CUresult result);
 /// Whether the error makes the device unusable for this process: every later call returns it again.
 bool is_sticky(CUresult result) noexcept;
+/// What to do about the error, in sentences.
+const char* advice(CUresult result) noexcept;
 /// "[cuda] cuMemMap failed: CUDA_ERROR_OUT_OF_MEMORY (out of memory). What to do."
 std::string failure(const Driver& driver, CUresult result, const char* function);
 

@@ -95,6 +95,15 @@ std::string describe_holders(const Findings& findings) {
   return text;
 }
 
+/// Memory of a GPU that is neither left nor this allocator's; 0 where it is little, such as the
+/// driver's own.
+size_t held_by_others(Device device, const DeviceMemory& memory, int64_t reserved) {
+  if (device.type != DeviceType::kCUDA) return 0;
+  const size_t known = memory.available() + static_cast<size_t>(reserved);
+  const size_t others = memory.total() > known ? memory.total() - known : 0;
+  return others > memory.total() / 16 ? others : 0;
+}
+
 std::string describe_remedies(const Findings& findings, const AllocatorOptions& options,
                               int64_t requested, size_t budget, size_t total, bool has_granules) {
   std::string text;
@@ -164,6 +173,11 @@ void CachingAllocator::State::throw_out_of_memory(const Request& request,
       human(findings.live), human(findings.pending), human(findings.cached),
       human(findings.fragmented), human(findings.other_streams), human(in_pools));
   if (!findings.holders.empty()) report += "\n  Largest holders:" + describe_holders(findings);
+  const Device device = request.heap.stream.device;
+  if (const size_t others = held_by_others(device, memory, charged.load()); others > 0) {
+    report += fmt::format("\n  Other processes hold about {} of {}: `nvidia-smi` names them.",
+                          human(static_cast<int64_t>(others)), to_string(device));
+  }
   report += "\n  What would help:" + describe_remedies(findings, request.options, requested, limit,
                                                        memory.total(), memory.granularity() != 0);
 

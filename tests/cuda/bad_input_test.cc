@@ -122,6 +122,33 @@ TEST(CudaBadInput, AnIllegalAddressEndsTheDeviceAndNotTheProcess) {
   });
 }
 
+TEST(CudaBadInput, AGpuThatFailsInTheMidstSaysThatItWasTheGpu) {
+  for (const CUresult result : {CUDA_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_UNKNOWN}) {
+    in_a_process_of_its_own([&] {
+      FakeDriver& fake = two_small_gpus();
+      const Tensor x = ones(64, gpu(0));
+      const Tensor elsewhere = ones(64, kCPU);
+      fake.poison(result);
+      expect_error<DeviceError>([] { synchronize(gpu(0)); }, "Xid", "checkpoint");
+      expect_error<DeviceError>([&] { (void)(x + x); }, "Xid");
+      EXPECT_THAT(floats_of(elsewhere + elsewhere), Each(2.0f));
+    });
+  }
+}
+
+TEST(CudaBadInput, MemoryThatAnotherProcessHoldsIsToldApart) {
+  in_a_process_of_its_own([] {
+    FakeDriver& fake = two_small_gpus();
+    const Tensor kept = ones(1 << 20, gpu(0));
+    const Driver driver = fake.functions();
+    const ContextGuard guard(runtime_of(gpu(0)).context(0));
+    CUdeviceptr taken = 0;
+    ASSERT_EQ(driver.cuMemAlloc(&taken, 20 << 20), CUDA_SUCCESS);
+    expect_error<OutOfMemoryError>([] { (void)ones(4 << 20, gpu(0)); },
+                                   "Other processes hold about 20.0 MiB of cuda:0", "nvidia-smi");
+  });
+}
+
 TEST(CudaBadInput, TensorsOfTwoDevicesAreRefusedByTheOperator) {
   in_a_process_of_its_own([] {
     two_small_gpus();

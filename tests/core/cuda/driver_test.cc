@@ -16,7 +16,9 @@ namespace lockstep::cuda {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(CudaDriver, ALibraryThatIsNotThereIsTheReason) {
@@ -61,9 +63,34 @@ TEST(CudaDriver, HiddenDevicesAreMentioned) {
 TEST(CudaDriver, AFailingStartIsTheReason) {
   FakeDriver fake;
   fake.fail("cuInit", CUDA_ERROR_SYSTEM_NOT_READY);
-  EXPECT_EQ(fake.load().reason,
-            "cuInit failed: CUDA_ERROR_SYSTEM_NOT_READY (what the driver says)");
+  EXPECT_THAT(
+      fake.load().reason,
+      AllOf(StartsWith("cuInit failed: CUDA_ERROR_SYSTEM_NOT_READY (what the driver says). "),
+            EndsWith("`systemctl status nvidia-fabricmanager`")));
   EXPECT_EQ(fake.load().devices, 1);
+}
+
+TEST(CudaDriver, TwoDriversAndNamesOfDevicesThatAreNotThereAreToldApart) {
+  const EnvironmentVariable visible("CUDA_VISIBLE_DEVICES", "MIG-0,GPU-8a1c1b9e");
+  const auto reason = [](CUresult result) {
+    FakeDriver fake;
+    fake.fail("cuInit", result);
+    return fake.load().reason;
+  };
+  EXPECT_THAT(reason(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH), HasSubstr("/proc/driver/nvidia/version"));
+  EXPECT_THAT(reason(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE), HasSubstr("compat"));
+  EXPECT_THAT(reason(CUDA_ERROR_INVALID_DEVICE),
+              AllOf(HasSubstr("CUDA_VISIBLE_DEVICES is \"MIG-0,GPU-8a1c1b9e\""),
+                    HasSubstr("nvidia-smi -L")));
+  EXPECT_THAT(reason(CUDA_ERROR_NO_DEVICE), HasSubstr("MIG-0,GPU-8a1c1b9e"));
+}
+
+TEST(CudaDriver, TheToolkitsStubIsSaidToBeOne) {
+  constexpr const char* kStub = "/usr/local/cuda/lib64/stubs/libcuda.so";
+  const LoadedDriver loaded = load_driver(kStub);
+  if (loaded.reason.starts_with(kStub)) GTEST_SKIP() << loaded.reason;
+  EXPECT_EQ(loaded.devices, 0);
+  EXPECT_THAT(loaded.reason, AllOf(HasSubstr("cuInit failed"), HasSubstr("toolkit's stub")));
 }
 
 TEST(CudaError, SaysFunctionNameTextAndWhatToDo) {
@@ -83,6 +110,16 @@ TEST(CudaError, OneThatEndsTheDeviceSaysHowToFindItsKernel) {
   EXPECT_TRUE(is_sticky(CUDA_ERROR_ILLEGAL_ADDRESS));
   EXPECT_FALSE(is_sticky(CUDA_ERROR_OUT_OF_MEMORY));
   EXPECT_FALSE(is_sticky(CUDA_ERROR_INVALID_VALUE));
+}
+
+TEST(CudaError, OneOfTheGpuItselfDoesNotBlameAKernel) {
+  const FakeDriver fake;
+  for (const CUresult result :
+       {CUDA_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_NVLINK_UNCORRECTABLE, CUDA_ERROR_CONTAINED,
+        CUDA_ERROR_EXTERNAL_DEVICE, CUDA_ERROR_UNKNOWN}) {
+    EXPECT_THAT(failure(fake.functions(), result, "cuEventRecord"),
+                AllOf(HasSubstr("Xid"), HasSubstr("checkpoint"), Not(HasSubstr("kernel has"))));
+  }
 }
 
 TEST(CudaError, OneThatTheDriverDoesNotKnowHasItsNumber) {
