@@ -2,16 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "configs/run.pb.h"
 #include "core/base/digits.h"
 #include "core/base/files/compression.h"
 #include "core/base/parallel.h"
 #include "core/base/terminal_text.h"
+#include "core/device/slow_paths.h"
 #include "core/memory/caching_allocator.h"
 #include "data/text_data.h"
 #include "train/language_task.h"
@@ -103,6 +107,18 @@ std::string memory_text(Device device) {
                      to_string(device));
 }
 
+/// What this process did the slow way, of the most calls first. Empty if there is none.
+std::string slow_paths_text() {
+  std::vector<SlowPath> paths = slow_paths();
+  std::ranges::stable_sort(paths, std::greater(), &SlowPath::calls);
+  std::string text;
+  for (const SlowPath& path : paths) {
+    text += fmt::format("{} {} ({} calls): {}\n", text.empty() ? "slow      " : "          ",
+                        path.what, grouped(path.calls), path.why);
+  }
+  return text;
+}
+
 std::string held_out_text(const train::Evaluation& held_out, const char* unit) {
   std::string text =
       fmt::format("held out   {} {}: loss {:.4f}", grouped(held_out.targets), unit, held_out.loss);
@@ -156,6 +172,7 @@ std::string run_report(train::TrainingRun& run, const train::RunSummary& summary
   if (summary.overlap) text += overlap_text(*summary.overlap);
   if (summary.saves && summary.saves->saves > 0) text += saves_text(*summary.saves);
   if (summary.steps > summary.first_step) text += memory_text(run.trainer().device());
+  text += slow_paths_text();
   if (summary.held_out.targets > 0) {
     text += held_out_text(summary.held_out, unit) + compressors_text(task);
   }

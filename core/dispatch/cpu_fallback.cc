@@ -1,12 +1,14 @@
 #include "core/dispatch/cpu_fallback.h"
 
 #include <algorithm>
+#include <string>
 
 #include "core/base/check.h"
 #include "core/base/current_scope.h"
 #include "core/base/mutex.h"
 #include "core/device/copies.h"
 #include "core/device/device_runtime.h"
+#include "core/device/slow_paths.h"
 #include "core/device/transfer.h"
 #include "core/device/waits.h"
 #include "core/dispatch/parameters.h"
@@ -220,6 +222,12 @@ void cpu_fallback(const Operator& op, KeySet, Stack& stack) {
   count_call(op);
   const std::span<const Value> arguments = stack.arguments();
   const Device device = result_device(op, arguments);
+  if (device.type == DeviceType::kCUDA) {
+    count_slow_path(fmt::format("[{}] on cuda", op.name()), [] {
+      return std::string(
+          "it has no kernel for GPUs: each call waits for the GPU and runs on the cpu");
+    });
+  }
   const OperatorScope scope(op);
   if (cpu_can_use(device)) wait_hidden(op.name(), current_stream(device), kWhy);
   Mirror mirror(op, device);

@@ -27,6 +27,7 @@
 #include "core/base/parallel.h"
 #include "core/base/spans/span.h"
 #include "core/device/copies.h"
+#include "core/device/slow_paths.h"
 #include "core/dispatch/call_op.h"
 #include "core/dispatch/cpu_fallback.h"
 #include "core/dispatch/decompositions.h"

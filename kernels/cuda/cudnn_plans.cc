@@ -1,19 +1,18 @@
 #include "kernels/cuda/cudnn_plans.h"
 
-#ifdef LS_HAS_CUDNN
-
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <set>
-
-#include "core/base/environment_flag.h"
-#include "core/base/log_text.h"
-#include "core/base/mutex.h"
 #include "core/cuda/runtime.h"
 #include "core/device/kernel_scope.h"
+#include "core/device/slow_paths.h"
 
 namespace lockstep::cuda {
+
+void note_without_cudnn(std::string_view what, const std::string& reason) {
+  count_slow_path(fmt::format("{} on cuda without cuDNN", what), [&] { return reason; });
+}
+
+#ifdef LS_HAS_CUDNN
 
 CudnnCall::CudnnCall()
     : context(runtime_of(kernel_stream().device).context(kernel_stream().device.index)) {
@@ -30,16 +29,6 @@ bool has_cudnn() {
   return false;
 }
 
-void note_without_cudnn(const char* what, const std::string& reason) {
-  static const bool warns = environment_flag("LOCKSTEP_WARN_COPIES");
-  if (!warns) return;
-  static Mutex mutex;
-  static std::set<std::string> said LS_GUARDED_BY(mutex);
-  const MutexLock lock(mutex);
-  if (!said.insert(what).second) return;
-  write_log(stderr, fmt::format("slow: {} on cuda: computed without cuDNN: {}\n", what, reason));
-}
+#endif  // LS_HAS_CUDNN
 
 }  // namespace lockstep::cuda
-
-#endif

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "core/base/mutex.h"
 #include "core/base/shared_mutex.h"
 #include "core/cuda/context.h"
@@ -9,7 +12,6 @@
 
 #include <map>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -99,11 +101,16 @@ struct CudnnCall {
   CudnnCall();
 };
 
-/// True if cuDNN could be loaded; otherwise the reason is printed as by note_without_cudnn.
+/// True if cuDNN could be loaded; otherwise the reason is counted as by note_without_cudnn.
 bool has_cudnn();
-/// With LOCKSTEP_WARN_COPIES=1, prints once for each `what` why cuDNN does not compute it.
-void note_without_cudnn(const char* what, const std::string& reason);
 
 }  // namespace lockstep::cuda
 
 #endif  // LS_HAS_CUDNN
+
+namespace lockstep::cuda {
+
+/// Counts a call of `what` that cuDNN does not compute (core/device/slow_paths.h), and why.
+void note_without_cudnn(std::string_view what, const std::string& reason);
+
+}  // namespace lockstep::cuda

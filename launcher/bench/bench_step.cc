@@ -10,6 +10,7 @@
 #include "configs/run.pb.h"
 #include "core/base/json_line.h"
 #include "core/base/parallel.h"
+#include "core/device/slow_paths.h"
 #include "core/tensor/allocator.h"
 #include "launcher/bench/operator_profile.h"
 #include "launcher/command_line.h"
@@ -112,6 +113,7 @@ void run_step(const StepOptions& options) {
         .add("reserved_bytes", memory.reserved)
         .add("driver_calls", times.driver_calls)
         .add("calls_on_cpu", times.calls_on_cpu)
+        .add("slow_paths", std::ssize(slow_paths()))
         .add("loss", times.loss);
     if (mfu >= 0) line.add("mfu", mfu);
     fmt::print("{}\n", line.text());

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/device/copies.h"
+#include "core/device/slow_paths.h"
 #include "core/ops/matmul/matmul.h"
 #include "kernels/cuda/matmul/matmul_lt.h"
 #include "tests/cuda/agreement.h"
@@ -25,14 +26,14 @@ using cuda::LtEpilogue;
 using ::testing::IsEmpty;
 
 /// Implementation that computes the layer.
-enum class By { kEpilogues, kProductsOfCublasLt, kTiles };
+enum class By { kEpilogues, kProductsOfCublasLt, kTiles, kOneAddendAtATime };
 
 class CudaFusedLinear : public ::testing::TestWithParam<By> {
  protected:
   CudaFusedLinear() {
-    if (GetParam() != By::kProductsOfCublasLt) return;
-    books.knows_bias = false;
-    books.knows_gelu = false;
+    books.knows_bias = GetParam() != By::kProductsOfCublasLt;
+    books.knows_gelu = GetParam() != By::kProductsOfCublasLt;
+    books.takes_bias_beside_c = GetParam() != By::kOneAddendAtATime;
   }
   ~CudaFusedLinear() override { EXPECT_THAT(books.misuse, IsEmpty()); }
 
@@ -42,11 +43,13 @@ class CudaFusedLinear : public ::testing::TestWithParam<By> {
 };
 
 std::string name_of(const ::testing::TestParamInfo<By>& info) {
-  constexpr const char* kNames[] = {"CublasLtEpilogues", "CublasLtProducts", "Tiles"};
+  constexpr const char* kNames[] = {"CublasLtEpilogues", "CublasLtProducts", "Tiles",
+                                    "OneAddendAtATime"};
   return kNames[static_cast<int>(info.param)];
 }
 INSTANTIATE_TEST_SUITE_P(By, CudaFusedLinear,
-                         ::testing::Values(By::kEpilogues, By::kProductsOfCublasLt, By::kTiles),
+                         ::testing::Values(By::kEpilogues, By::kProductsOfCublasLt, By::kTiles,
+                                           By::kOneAddendAtATime),
                          &name_of);
 
 std::vector<Tensor> values(const Gelu& gelu) { return {gelu.value, gelu.of}; }
@@ -164,6 +167,46 @@ TEST_F(CudaCublasLtEpilogue, AResidualIsTheMatrixBesideTheProduct) {
   EXPECT_EQ(books.products, 2);
   EXPECT_EQ(books.epilogue, unsigned{CUBLASLT_EPILOGUE_DEFAULT});
   EXPECT_EQ(books.beta, 1);
+}
+
+int64_t calls_of(const std::string& what) {
+  for (const SlowPath& path : slow_paths()) {
+    if (path.what == what) return path.calls;
+  }
+  return 0;
+}
+
+TEST_F(CudaCublasLtEpilogue, OneThatIsMissingIsCountedByItsName) {
+  const std::string gelu = "products of float32 with a bias and a gelu";
+  const std::string residual = "products of float32 with a bias and a residual";
+  const std::string plain = "products of float32 with a bias";
+  const int64_t gelus = calls_of(gelu), residuals = calls_of(residual), biases = calls_of(plain);
+  linear_gelu(x, weight, bias);
+  EXPECT_EQ(calls_of(gelu), gelus) << "it is there";
+  books.knows_gelu = false;
+  const Tensor other = on_gpu({24, 8}, 7);  // plans are kept: sizes that were not asked for yet
+  linear_gelu(x, other, on_gpu({24}, 8));
+  EXPECT_EQ(calls_of(gelu), gelus + 1);
+  books.takes_bias_beside_c = false;
+  for (int i = 0; i < 2; ++i) linear_add(on_gpu({6, 24}, 9), x, other, on_gpu({24}, 8));
+  EXPECT_EQ(calls_of(residual), residuals + 2);
+  EXPECT_EQ(calls_of(plain), biases);
+  books.knows_bias = false;
+  linear(x, on_gpu({40, 8}, 7), on_gpu({40}, 8));
+  EXPECT_EQ(calls_of(plain), biases + 1);
+}
+
+TEST_F(CudaCublasLtEpilogue, WhatALaunchRefusesIsNotTriedAgain) {
+  books.takes_bias_beside_c = false;
+  const Tensor other = on_gpu({56, 8}, 7), added = on_gpu({56}, 8);
+  linear_add(on_gpu({6, 56}, 9), x, other, added);
+  EXPECT_EQ(books.products, 1) << "the product with its bias; the residual is a pass over it";
+  const int asked = books.advised;
+  books.takes_bias_beside_c = true;
+  linear_add(on_gpu({6, 56}, 9), x, other, added);
+  EXPECT_EQ(books.epilogue, unsigned{CUBLASLT_EPILOGUE_BIAS});
+  EXPECT_EQ(books.beta, 0) << "as before, so that equal calls have equal bits";
+  EXPECT_EQ(books.advised, asked);
 }
 
 TEST_F(CudaCublasLtEpilogue, IsAskedOnceForAnAlgorithmOfEachEpilogue) {

@@ -318,6 +318,9 @@ struct Calls {
     const bool wide = problem.operation.scale == CUDA_R_64F;
     queued->alpha = wide ? read<double>(alpha) : read<float>(alpha);
     queued->beta = wide ? read<double>(beta) : read<float>(beta);
+    if (!fake_cublas_lt_books().takes_bias_beside_c && problem.has_bias() && queued->beta != 0) {
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
     if (a == nullptr || b == nullptr || d == nullptr || (queued->beta != 0 && c == nullptr)) {
       return refuse("matmul: a matrix without an address");
     }

@@ -23,7 +23,9 @@ struct FakeCublasLtBooks {
   bool knows_bias = true;      ///< false: no algorithm with a bias
   bool knows_gelu = true;      ///< false: no algorithm with a gelu or its slope
   bool knows_anything = true;  ///< false: no algorithm at all
-  bool can_create = true;      ///< false: handles are refused, as by an old driver
+  /// false: a launch with a bias and another addend is not supported, though an algorithm was given
+  bool takes_bias_beside_c = true;
+  bool can_create = true;  ///< false: handles are refused, as by an old driver
 };
 FakeCublasLtBooks& fake_cublas_lt_books();
 

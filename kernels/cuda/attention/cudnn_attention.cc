@@ -3,13 +3,16 @@
 
 #include "kernels/cuda/attention/cudnn_attention.h"
 
+#include "kernels/cuda/cudnn_plans.h"
+
 #ifdef LS_HAS_CUDNN
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "core/cuda/runtime.h"
-#include "kernels/cuda/cudnn_plans.h"
 #include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
@@ -144,6 +147,27 @@ constexpr int64_t kPartBytes = int64_t{2} << 30;
 /// multiple of the tile (128).
 constexpr size_t kTakesAnyKeys = 91501;
 
+const char* pass_name(bool backward) { return backward ? "attention's gradients" : "attention"; }
+
+/// The problem of a call that this library can take. If it is of halves and there is none, the
+/// reason is counted; that of f32 is left to kernels of this project, which round nothing.
+std::optional<CudnnAttention> problem_of(const AttentionParams& params, DType dtype, int64_t batch,
+                                         bool backward) {
+  std::optional<CudnnAttention> problem = cudnn_attention(params, dtype, batch, backward);
+  const bool is_half = dtype == DType::kBF16 || dtype == DType::kF16;
+  if (!problem && is_half && params.rows * params.keys > 1) {
+    note_without_cudnn(
+        pass_name(backward),
+        params.mask.data != nullptr
+            ? "a mask that is a tensor"
+            : fmt::format("heads of width {}: expected a multiple of 8 up to 128, and "
+                          "rows that begin at multiples of 16 bytes",
+                          params.width));
+  }
+  if (problem && !has_cudnn()) problem.reset();
+  return problem;
+}
+
 bool is_aligned(const void* address) { return reinterpret_cast<uintptr_t>(address) % 16 == 0; }
 
 /// Returns normalised strides, or nullopt if the rows are not aligned to 16 bytes.
@@ -188,7 +212,7 @@ bool run_part(const CudnnCall& call, const CudnnAttention& p, const AttentionPar
   const std::string reason = cudnn().with_handle(call.device, [&](cudnnHandle_t handle) {
     const Plans::Planned planned = plans().find_or_make(cudnn(), call.device, handle, p, {});
     if (planned->plan == nullptr) {
-      note_without_cudnn(p.backward ? "attention's gradients" : "attention", planned->refusal);
+      note_without_cudnn(pass_name(p.backward), planned->refusal);
       return;
     }
     const CudnnAttentionTensors& t = planned->tensors;
@@ -222,7 +246,7 @@ bool run_part(const CudnnCall& call, const CudnnAttention& p, const AttentionPar
     planned->plan->run(library, handle, memory.uids(), memory.addresses(), workspace.data());
     done = true;
   });
-  if (!reason.empty()) note_without_cudnn("attention", reason);
+  if (!reason.empty()) note_without_cudnn(pass_name(p.backward), reason);
   return done;
 }
 
@@ -280,26 +304,40 @@ AttentionPart part_of_backward(const CudnnAttention& p) {
 }
 
 bool attention_by_cudnn(const AttentionParams& params, DType dtype, int64_t batch) {
-  const std::optional<CudnnAttention> problem = cudnn_attention(params, dtype, batch, false);
-  if (!problem || !has_cudnn()) return false;
+  const std::optional<CudnnAttention> problem = problem_of(params, dtype, batch, false);
+  if (!problem) return false;
   const CudnnCall call;
   const ContextGuard guard(call.context);
   return run_part(call, *problem, params, 0, 0);
 }
 
 bool attention_backward_by_cudnn(const AttentionParams& params, DType dtype, int64_t batch) {
-  const std::optional<CudnnAttention> problem = cudnn_attention(params, dtype, batch, true);
-  if (!problem || !has_cudnn()) return false;
-  if (problem->keys % 128 != 0 && cudnn().loaded().version < kTakesAnyKeys) return false;
+  const std::optional<CudnnAttention> problem = problem_of(params, dtype, batch, true);
+  if (!problem) return false;
+  const auto refuse = [](const std::string& why) {
+    note_without_cudnn(pass_name(true), why);
+    return false;
+  };
+  if (problem->keys % 128 != 0 && cudnn().loaded().version < kTakesAnyKeys) {
+    return refuse(
+        fmt::format("a number of keys that is no multiple of 128: expected cuDNN {} or "
+                    "newer",
+                    version_text(kTakesAnyKeys)));
+  }
   const CudnnCall call;
   // Only on Hopper does storing the score gradient suffice for deterministic results.
   constexpr int kHopper = 9;
-  if (call.capability != kHopper) return false;
+  if (call.capability != kHopper) {
+    return refuse(fmt::format("its repeatable engine is for compute capability {}, not {}", kHopper,
+                              call.capability));
+  }
   const ContextGuard guard(call.context);
   const AttentionPart size = part_of_backward(*problem);
   const bool is_whole = size.samples >= batch && size.key_heads >= params.key_heads;
   // cuDNN requires the logsumexp rows of each part to be aligned to 16 bytes.
-  if (!is_whole && params.rows % 4 != 0) return false;
+  if (!is_whole && params.rows % 4 != 0) {
+    return refuse("a number of queries that is no multiple of 4, in parts");
+  }
   const int64_t group = problem->heads / problem->key_heads;
   for (int64_t batch_at = 0; batch_at < batch; batch_at += size.samples) {
     for (int64_t head_at = 0; head_at < params.key_heads; head_at += size.key_heads) {
@@ -320,8 +358,21 @@ bool attention_backward_by_cudnn(const AttentionParams& params, DType dtype, int
 
 namespace lockstep::cuda {
 
-bool attention_by_cudnn(const AttentionParams&, DType, int64_t) { return false; }
-bool attention_backward_by_cudnn(const AttentionParams&, DType, int64_t) { return false; }
+namespace {
+bool not_built_in(DType dtype) {
+  if (dtype == DType::kBF16 || dtype == DType::kF16) {
+    note_without_cudnn("attention", "this build found no cudnn_graph.h");
+  }
+  return false;
+}
+}  // namespace
+
+bool attention_by_cudnn(const AttentionParams&, DType dtype, int64_t) {
+  return not_built_in(dtype);
+}
+bool attention_backward_by_cudnn(const AttentionParams&, DType dtype, int64_t) {
+  return not_built_in(dtype);
+}
 
 }  // namespace lockstep::cuda
 

@@ -9,8 +9,7 @@ namespace lockstep::cuda {
 /// Queues the forward pass by cuDNN, which writes `out` and `logsumexp`, the logarithm of the sum
 /// of exponentials of the scaled scores. logsumexp is the same as that of our kernels, so either
 /// backward pass can follow either forward pass. Returns false, with nothing queued, if cuDNN
-/// cannot compute it; with LOCKSTEP_WARN_COPIES=1 the reason is printed to standard error once.
-/// Throws DeviceError.
+/// cannot compute it, which is counted for halves (core/device/slow_paths.h). Throws DeviceError.
 bool attention_by_cudnn(const AttentionParams& params, DType dtype, int64_t batch);
 /// Queues the backward pass by cuDNN, which writes `grad_query`, `grad_key` and `grad_value` and
 /// reads `out`. Returns and throws like attention_by_cudnn.

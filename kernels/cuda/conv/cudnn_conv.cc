@@ -1,12 +1,15 @@
 #include "kernels/cuda/conv/cudnn_conv.h"
 
+#include "kernels/cuda/cudnn_plans.h"
+
 #ifdef LS_HAS_CUDNN
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/base/environment_flag.h"
 #include "core/tensor/memory_format.h"
-#include "kernels/cuda/cudnn_plans.h"
 #include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
@@ -108,16 +111,21 @@ bool convolve_by_cudnn(ConvResult result, const ConvProblem& problem, bool chann
   const ContextGuard guard(call.context);
   bool done = false;
   CudnnLibrary& library = cudnn();
+  const auto note = [&](const std::string& why) {
+    note_without_cudnn(fmt::format("convolutions of {}{}", name(p->dtype),
+                                   channels_last ? " in channels_last" : ""),
+                       why);
+  };
   const std::string reason = library.with_handle(call.device, [&](cudnnHandle_t handle) {
     const Plans::Planned planned =
         plans().find_or_make(library, call.device, handle, *p, p->rules());
     if (planned->plan == nullptr) {
-      note_without_cudnn(p->dtype == DType::kF32 ? "a convolution of f32" : "a convolution",
-                         planned->refusal);
+      note(planned->refusal);
       return;
     }
     const ConvTensors tensors = find_tensors();
     if (!is_aligned(tensors.image) || !is_aligned(tensors.weight) || !is_aligned(tensors.map)) {
+      note("memory that is not aligned to 16 bytes");
       return;
     }
     CudnnMemory memory;
@@ -129,7 +137,7 @@ bool convolve_by_cudnn(ConvResult result, const ConvProblem& problem, bool chann
     planned->plan->run(library, handle, memory.uids(), memory.addresses(), workspace.data());
     done = true;
   });
-  if (!reason.empty()) note_without_cudnn("a convolution", reason);
+  if (!reason.empty()) note(reason);
   return done;
 }
 
@@ -139,7 +147,10 @@ bool convolve_by_cudnn(ConvResult result, const ConvProblem& problem, bool chann
 
 namespace lockstep::cuda {
 
-bool convolve_by_cudnn(ConvResult, const ConvProblem&, bool, FunctionRef<ConvTensors()>) {
+bool convolve_by_cudnn(ConvResult, const ConvProblem& problem, bool, FunctionRef<ConvTensors()>) {
+  if (problem.dtype != DType::kF64) {
+    note_without_cudnn("convolutions", "this build found no cudnn_graph.h");
+  }
   return false;
 }
 

@@ -8,8 +8,8 @@ namespace lockstep::cuda {
 
 /// Queues one result of a convolution by cuDNN, without bias. `tensors` must be all row-major or
 /// all channels-last; it is called only once cuDNN is known to support the problem. Returns false,
-/// with no convolution queued, if cuDNN cannot compute it; with LOCKSTEP_WARN_COPIES=1 the reason
-/// is printed to standard error once. Throws DeviceError.
+/// with no convolution queued, if cuDNN cannot compute it, which is counted
+/// (core/device/slow_paths.h). Throws DeviceError.
 bool convolve_by_cudnn(ConvResult result, const ConvProblem& problem, bool channels_last,
                        FunctionRef<ConvTensors()> tensors);
 

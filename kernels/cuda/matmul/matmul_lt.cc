@@ -1,15 +1,19 @@
 #include "kernels/cuda/matmul/matmul_lt.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
-#include "core/base/log_text.h"
 #include "core/cuda/runtime.h"
 #include "core/device/kernel_scope.h"
+#include "core/device/slow_paths.h"
 #include "kernels/cuda/matmul/matmul.h"
 #include "kernels/cuda/matmul/matmul_lt_plan.h"
 #include "kernels/cuda/workspace.h"
@@ -41,14 +45,14 @@ LtMatrix factor(const Factor& from, int64_t rows, int64_t columns, int64_t batch
           .alignment = alignment_of(from.data)};
 }
 
-bool warns() {
-  static const bool on = environment_flag("LOCKSTEP_WARN_COPIES");
-  return on;
-}
-
 bool allows_tf32() {
   static const bool on = environment_flag("LOCKSTEP_ALLOW_TF32");
   return on;
+}
+
+/// The dtype of a product's result, addend and activation.
+DType result_dtype(const Product& p, const LtEpilogue& epilogue) {
+  return epilogue.result_dtype.value_or(p.wide ? DType::kF32 : p.dtype);
 }
 
 /// The strategy for the addend for which the library has an algorithm.
@@ -65,7 +69,7 @@ Choice choose(CublasLtLibrary& library, int device, const Product& product,
     const std::optional<LtProblem> problem = lt_problem(product, strategy, allows_tf32(), epilogue);
     if (!problem) return {};
     auto plan = lt_plan(library, device, *problem, product.addend.data, epilogue.aux);
-    return plan->found ? Choice{strategy, *problem, std::move(plan)} : Choice{};
+    return plan->found && !plan->refused ? Choice{strategy, *problem, std::move(plan)} : Choice{};
   };
   Choice choice = attempt(strategies.first);
   if (choice.plan == nullptr && strategies.second != AddendStrategy::kNone) {
@@ -74,30 +78,64 @@ Choice choose(CublasLtLibrary& library, int device, const Product& product,
   return choice;
 }
 
-void note_missing_library(const std::string& reason) {
-  static const bool once = [&] {
-    if (warns())
-      write_log(
-          stderr,
-          fmt::format("slow: matrix products on cuda are computed without cuBLASLt: {}\n", reason));
-    return true;
-  }();
-  (void)once;
+/// "products of bfloat16 into float32 with a bias and a residual"
+std::string kind_of(const Product& p, const LtEpilogue& epilogue) {
+  std::string text = fmt::format("products of {}", name(p.dtype));
+  const DType result = result_dtype(p, epilogue);
+  if (result != p.dtype) text += fmt::format(" into {}", name(result));
+  std::vector<const char*> with;
+  if (addend_strategies(p).first == AddendStrategy::kBias) with.push_back("a bias");
+  if (epilogue.activation == LtActivation::kGelu) with.push_back("a gelu");
+  if (epilogue.activation == LtActivation::kGeluBackward) with.push_back("the slope of a gelu");
+  if (epilogue.residual != nullptr) with.push_back("a residual");
+  if (!with.empty()) text += fmt::format(" with {}", fmt::join(with, " and "));
+  return text;
 }
 
-void note_missing_algorithm(const Product& p) {
-  static const bool once = [&] {
-    if (warns()) {
-      write_log(
-          stderr,
-          fmt::format(
-              "slow: cuBLASLt has no algorithm for a product [{}, {}] x [{}, {}] of {}, batch "
-              "{}: a kernel of Lockstep's computes it and others like it\n",
-              p.m, p.k, p.k, p.n, name(p.dtype), p.batch));
-    }
-    return true;
-  }();
-  (void)once;
+void count_missing_algorithm(const Product& p, const LtEpilogue& epilogue, size_t version,
+                             const char* instead) {
+  count_slow_path(kind_of(p, epilogue), [&] {
+    return fmt::format("cuBLASLt {} has no algorithm for [{}, {}] x [{}, {}], batch {}: {}",
+                       version_text(version), p.m, p.k, p.k, p.n, p.batch, instead);
+  });
+}
+
+/// Queues a product as it was chosen. If the library does not support it after all, nothing is
+/// queued but the copy of a spread addend.
+cublasStatus_t launch_choice(CublasLtLibrary& library, const Stream& stream, const Product& p,
+                             const LtEpilogue& epilogue, const Choice& choice) {
+  if (choice.strategy == AddendStrategy::kSpread) {
+    Product spread = p;
+    spread.k = 0;
+    spread.alpha = 0;
+    spread.beta = 1;
+    multiply_by_tiles(spread);
+  }
+
+  // The API takes non-const descriptors but does not modify them.
+  auto& plan = const_cast<LtPlan&>(*choice.plan);
+  cublasLtMatmulDescOpaque_t with_addresses;
+  cublasLtMatmulDesc_t operation = &plan.operation;
+  if (choice.problem.has_epilogue()) {
+    describe_operation(library, choice.problem, p.addend.data, epilogue.aux, with_addresses);
+    operation = &with_addresses;
+  }
+  const bool has_residual = epilogue.residual != nullptr;
+  const double beta = has_residual ? 1 : choice.problem.adds_c ? p.beta.to_double() : 0;
+  const double wide[2] = {p.alpha.to_double(), beta};
+  const float narrow[2] = {static_cast<float>(wide[0]), static_cast<float>(wide[1])};
+  const bool is_wide = p.dtype == DType::kF64;
+  const auto factor_at = [&](int i) -> const void* {
+    return is_wide ? static_cast<const void*>(wide + i) : narrow + i;
+  };
+  const void* const c = has_residual                                 ? epilogue.residual
+                        : choice.strategy == AddendStrategy::kMatrix ? p.addend.data
+                                                                     : p.result;
+  const Workspace workspace(plan.workspace);
+  return library.loaded().functions.cublasLtMatmul(
+      library.handle(stream.device.index), operation, factor_at(0), p.b.data, &plan.a, p.a.data,
+      &plan.b, factor_at(1), c, &plan.c, p.result, &plan.d, &plan.algorithm, workspace.data(),
+      plan.workspace, static_cast<cudaStream_t>(runtime_of(stream.device).native(stream)));
 }
 
 }  // namespace
@@ -129,7 +167,7 @@ std::optional<LtProblem> lt_problem(const Product& p, AddendStrategy strategy, b
   if (activates && (p.dtype == DType::kF64 || p.n % kAuxUnit != 0)) return std::nullopt;
   LtProblem problem;
   problem.dtype = p.dtype;
-  problem.result_dtype = epilogue.result_dtype.value_or(p.wide ? DType::kF32 : p.dtype);
+  problem.result_dtype = result_dtype(p, epilogue);
   problem.activation = epilogue.activation;
   problem.tf32 = tf32 && p.dtype == DType::kF32;
   problem.batch = p.batch;
@@ -166,54 +204,32 @@ bool multiply_by_cublas_lt(const Product& p, const LtEpilogue& epilogue) {
   CublasLtLibrary& library = cublas_lt();
   const LoadedCublasLt& loaded = library.loaded();
   if (!loaded.reason.empty()) {
-    note_missing_library(loaded.reason);
+    count_slow_path("matrix products on cuda", [&] { return loaded.reason; });
     return false;
   }
   if (!is_floating(p.dtype) || p.k == 0) return false;
 
   const Stream stream = kernel_stream();
-  auto& runtime = runtime_of(stream.device);
-  const ContextGuard guard(runtime.context(stream.device.index));
-  const Choice choice = choose(library, stream.device.index, p, epilogue);
-  if (choice.plan == nullptr) {
-    if (epilogue.is_plain()) note_missing_algorithm(p);
-    return false;
+  const ContextGuard guard(runtime_of(stream.device).context(stream.device.index));
+  for (;;) {
+    const Choice choice = choose(library, stream.device.index, p, epilogue);
+    if (choice.plan == nullptr) {
+      count_missing_algorithm(p, epilogue, loaded.version,
+                              epilogue.is_plain() ? "a kernel of Lockstep's computes it"
+                                                  : "the rest is a pass over the product");
+      return false;
+    }
+    const cublasStatus_t status = launch_choice(library, stream, p, epilogue, choice);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) {
+      choice.plan->refused = true;
+      continue;
+    }
+    library.check(status, "cublasLtMatmul");
+    if (choice.strategy != addend_strategies(p).first) {
+      count_missing_algorithm(p, epilogue, loaded.version, "the bias is copied to its rows first");
+    }
+    return true;
   }
-  if (choice.strategy == AddendStrategy::kSpread) {
-    Product spread = p;
-    spread.k = 0;
-    spread.alpha = 0;
-    spread.beta = 1;
-    multiply_by_tiles(spread);
-  }
-
-  // The API takes non-const descriptors but does not modify them.
-  auto& plan = const_cast<LtPlan&>(*choice.plan);
-  cublasLtMatmulDescOpaque_t with_addresses;
-  cublasLtMatmulDesc_t operation = &plan.operation;
-  if (choice.problem.has_epilogue()) {
-    describe_operation(library, choice.problem, p.addend.data, epilogue.aux, with_addresses);
-    operation = &with_addresses;
-  }
-  const bool has_residual = epilogue.residual != nullptr;
-  const double beta = has_residual ? 1 : choice.problem.adds_c ? p.beta.to_double() : 0;
-  const double wide[2] = {p.alpha.to_double(), beta};
-  const float narrow[2] = {static_cast<float>(wide[0]), static_cast<float>(wide[1])};
-  const bool is_wide = p.dtype == DType::kF64;
-  const auto factor_at = [&](int i) -> const void* {
-    return is_wide ? static_cast<const void*>(wide + i) : narrow + i;
-  };
-  const void* const c = has_residual                                 ? epilogue.residual
-                        : choice.strategy == AddendStrategy::kMatrix ? p.addend.data
-                                                                     : p.result;
-  const Workspace workspace(plan.workspace);
-  library.check(loaded.functions.cublasLtMatmul(library.handle(stream.device.index), operation,
-                                                factor_at(0), p.b.data, &plan.a, p.a.data, &plan.b,
-                                                factor_at(1), c, &plan.c, p.result, &plan.d,
-                                                &plan.algorithm, workspace.data(), plan.workspace,
-                                                static_cast<cudaStream_t>(runtime.native(stream))),
-                "cublasLtMatmul");
-  return true;
 }
 
 }  // namespace lockstep::cuda

@@ -84,8 +84,8 @@ std::optional<LtProblem> lt_problem(const Product& product, AddendStrategy strat
                                     const LtEpilogue& epilogue = {});
 
 /// Queues a product on the stream of the running kernel. Returns false, with nothing queued, if
-/// cuBLASLt is missing or has no algorithm; with LOCKSTEP_WARN_COPIES=1 the reason is printed to
-/// standard error once. Throws DeviceError.
+/// cuBLASLt is missing or has no algorithm, which is counted (core/device/slow_paths.h). Throws
+/// DeviceError.
 bool multiply_by_cublas_lt(const Product& product, const LtEpilogue& epilogue = {});
 
 }  // namespace lockstep::cuda

@@ -76,9 +76,7 @@ class Describer {
     set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, m.batch_stride);
   }
 
-  /// Chooses the first suitable algorithm that cuBLASLt's heuristics recommend, if any.
-  void choose(LtPlan& plan, const LtProblem& p, cublasLtHandle_t handle) const {
-    cublasLtMatmulPreferenceOpaque_t preference{};
+  void describe(cublasLtMatmulPreferenceOpaque_t& preference, const LtProblem& p) const {
     check(lt_.cublasLtMatmulPreferenceInit_internal(&preference, sizeof(preference)),
           "cublasLtMatmulPreferenceInit");
     set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
@@ -90,7 +88,11 @@ class Describer {
     alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, p.b);
     alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, p.c);
     alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, p.d);
+  }
 
+  /// Chooses the first suitable algorithm that cuBLASLt's heuristics recommend, if any.
+  void choose(LtPlan& plan, cublasLtMatmulPreferenceOpaque_t& preference,
+              cublasLtHandle_t handle) const {
     cublasLtMatmulHeuristicResult_t results[8] = {};
     int count = 0;
     const cublasStatus_t status = lt_.cublasLtMatmulAlgoGetHeuristic(
@@ -208,15 +210,22 @@ std::shared_ptr<const LtPlan> lt_plan(CublasLtLibrary& library, int device,
   const PlanKey key{problem, &library, device};
   if (std::shared_ptr<const LtPlan> known = plans().find(key)) return known;
   const auto plan = std::make_shared<LtPlan>();
-  const Describer describer(library);
-  describer.describe(plan->operation, problem, bias, aux);
-  describer.describe(plan->a, problem, problem.a, problem.dtype);
-  describer.describe(plan->b, problem, problem.b, problem.dtype);
-  describer.describe(plan->c, problem, problem.c, problem.result_dtype);
-  describer.describe(plan->d, problem, problem.d, problem.result_dtype);
-  describer.choose(*plan, problem, library.handle(device));
+  cublasLtMatmulPreferenceOpaque_t preference{};
+  describe_problem(library, problem, bias, aux, *plan, preference);
+  Describer(library).choose(*plan, preference, library.handle(device));
   plans().keep(key, plan);
   return plan;
+}
+
+void describe_problem(CublasLtLibrary& library, const LtProblem& problem, const void* bias,
+                      const void* aux, LtPlan& plan, cublasLtMatmulPreferenceOpaque_t& preference) {
+  const Describer describer(library);
+  describer.describe(plan.operation, problem, bias, aux);
+  describer.describe(plan.a, problem, problem.a, problem.dtype);
+  describer.describe(plan.b, problem, problem.b, problem.dtype);
+  describer.describe(plan.c, problem, problem.c, problem.result_dtype);
+  describer.describe(plan.d, problem, problem.d, problem.result_dtype);
+  describer.describe(preference, problem);
 }
 
 void describe_operation(CublasLtLibrary& library, const LtProblem& problem, const void* bias,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "core/cuda/cublas_lt.h"
@@ -7,8 +8,8 @@
 
 namespace lockstep::cuda {
 
-/// A problem on one device with its descriptors and the chosen algorithm. Immutable, and its
-/// descriptors never move.
+/// A problem on one device with its descriptors and the chosen algorithm. Immutable but for
+/// `refused`, and its descriptors never move.
 struct LtPlan {
   cublasLtMatmulDescOpaque_t operation{};
   cublasLtMatrixLayoutOpaque_t a{};
@@ -18,7 +19,15 @@ struct LtPlan {
   cublasLtMatmulAlgo_t algorithm{};
   size_t workspace = 0;
   bool found = false;
+  /// Whether a launch was refused. The choice of an algorithm is not told beta: a library may not
+  /// support it beside an epilogue.
+  mutable std::atomic<bool> refused = false;
 };
+
+/// Writes the descriptors of a problem into `plan`, and into `preference` what an algorithm may
+/// cost. Needs no device. Throws DeviceError.
+void describe_problem(CublasLtLibrary& library, const LtProblem& problem, const void* bias,
+                      const void* aux, LtPlan& plan, cublasLtMatmulPreferenceOpaque_t& preference);
 
 /// Returns the plan of a problem on a device; made at the first call and cached. `bias` and `aux`
 /// are used if the problem has them; only the alignment of their addresses matters. Thread-safe.
