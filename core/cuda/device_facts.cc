@@ -44,6 +44,7 @@ DeviceFacts device_facts(int device) {
   facts.clock_mhz = context.attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1e3;
   facts.memory_clock_mhz = context.attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) / 1e3;
   facts.memory_bus_bits = context.attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+  facts.multicast = context.attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) != 0;
   facts.memory_bytes = runtime().memory(device).total();
   return facts;
 }

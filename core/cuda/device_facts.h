@@ -17,6 +17,7 @@ struct DeviceFacts {
   double memory_clock_mhz = 0;
   int memory_bus_bits = 0;
   uint64_t memory_bytes = 0;
+  bool multicast = false;  ///< switches between GPUs can add for it, as NCCL's NVLS lets them
 };
 
 /// Asks the driver, without creating a context. Throws DeviceError.

@@ -1,18 +1,23 @@
 #include "launcher/doctor/gpu_links.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
 #include "core/base/service_thread.h"
+#include "core/cuda/device_facts.h"
 #include "core/cuda/peer.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/stream.h"
@@ -113,6 +118,25 @@ std::vector<Check> peer_checks(Device from, const std::vector<Device>& all, Peer
   return {check};
 }
 
+std::string nccl_ways(const std::vector<Device>& all) {
+  const auto is = [](const char* name, std::string_view value) {
+    const char* const set = std::getenv(name);
+    return set != nullptr && set == value;
+  };
+  const bool multicast = std::ranges::all_of(
+      all, [](Device device) { return cuda::device_facts(device.index).multicast; });
+  std::string text = is("NCCL_NVLS_ENABLE", "0") ? "NVLS off"
+                     : multicast                 ? "NVLS possible"
+                                                 : "no NVLS on these GPUs";
+  text += is("NCCL_PXN_DISABLE", "1") ? ", PXN off" : ", PXN possible";
+  std::vector<std::string> variables;
+  for (char** each = environ; *each != nullptr; ++each) {
+    if (std::string_view(*each).starts_with("NCCL_")) variables.emplace_back(*each);
+  }
+  std::ranges::sort(variables);
+  return variables.empty() ? text : fmt::format("{} ({})", text, fmt::join(variables, " "));
+}
+
 std::vector<Check> nccl_checks(const std::vector<Device>& all, const PeerCopies& copies) {
   Check check{"NCCL", Health::kOk, "", ""};
   std::shared_ptr<const dist::NcclLibrary> library;
@@ -122,16 +146,18 @@ std::vector<Check> nccl_checks(const std::vector<Device>& all, const PeerCopies&
     for (const Device device : all) gpus.push_back(std::make_shared<dist::NcclDevice>(device));
   } catch (const Error& error) {
     check.health = Health::kWarn;
-    check.found = "cannot be used, so that sums go through the memory of the cpu";
+    check.found =
+        "cannot be used, so that sums go through the memory of the cpu; " + nccl_ways(all);
     check.advice = error.what();
     return {check};
   }
   constexpr int64_t kBytes = int64_t{256} << 20;
   const double seconds = slowest_all_reduce(library, gpus, kBytes);
   const double rate = bus_rate(static_cast<double>(kBytes), seconds, all.size());
-  check.found =
-      fmt::format("{}: all_reduce over {} GPUs at {:.3g} GB/s of each link (256 MiB in {:.3g} ms)",
-                  dist::nccl_version_text(library->version), all.size(), rate / 1e9, seconds * 1e3);
+  check.found = fmt::format(
+      "{}: all_reduce over {} GPUs at {:.3g} GB/s of each link (256 MiB in {:.3g} ms); {}",
+      dist::nccl_version_text(library->version), all.size(), rate / 1e9, seconds * 1e3,
+      nccl_ways(all));
   if (copies.all_direct && copies.slowest && rate < *copies.slowest / 2) {
     check.health = Health::kWarn;
     check.advice = fmt::format(

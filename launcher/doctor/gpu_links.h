@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/tensor/device.h"
@@ -19,6 +20,10 @@ struct PeerCopies {
 /// `copies`.
 std::vector<train::Check> peer_checks(Device from, const std::vector<Device>& all,
                                       PeerCopies& copies);
+
+/// What NCCL, which chooses for itself, may use between these GPUs and hosts: sums in the switches
+/// (NVLS) and sends through the GPU beside the network card (PXN), and its variables that are set.
+std::string nccl_ways(const std::vector<Device>& all);
 
 /// NCCL's all_reduce over the GPUs, whose ranks are threads of this process: a warning if its rate
 /// is less than half of what `copies` of the driver reach.

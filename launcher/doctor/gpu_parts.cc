@@ -15,6 +15,7 @@
 #include "core/device/device_runtime.h"
 #include "launcher/doctor/device_rates.h"
 #include "launcher/doctor/expected_rates.h"
+#include "launcher/doctor/fast_paths.h"
 #include "launcher/doctor/gpu_links.h"
 #include "launcher/doctor/state_checks.h"
 #include "train/report/step_line.h"
@@ -97,11 +98,13 @@ Check product_check(const Gpu& gpu, const char* name, const MeasuredRate& measur
                  "for a newer cuBLASLt."});
 }
 
+/// The half that a GPU's tensor cores take: those before Ampere's have no bf16.
+DType half_of(const Gpu& gpu) { return gpu.facts.major >= 8 ? DType::kBF16 : DType::kF16; }
+
 /// Products, with the clocks while the second kind of them runs.
 std::vector<Check> product_part(const Gpu& gpu) {
   const bool tf32 = environment_flag("LOCKSTEP_ALLOW_TF32");
-  // Tensor cores before Ampere's have no bf16.
-  const DType half = gpu.facts.major >= 8 ? DType::kBF16 : DType::kF16;
+  const DType half = half_of(gpu);
   const MeasuredRate single = product_rate(gpu.device, DType::kF32, kSecondsARate);
   DeviceState working;
   const MeasuredRate halves = product_rate(gpu.device, half, kSecondsARate,
@@ -170,6 +173,8 @@ std::vector<Part> gpu_parts() {
   for (const auto& gpu : gpus) {
     parts.push_back({gpu->name + " memory", [gpu] { return memory_part(*gpu); }});
     parts.push_back({gpu->name + " products", [gpu] { return product_part(*gpu); }});
+    parts.push_back({gpu->name + " fast ways",
+                     [gpu] { return fast_path_checks(gpu->name, gpu->device, half_of(*gpu)); }});
     parts.push_back({gpu->name + " copies", [gpu] { return copy_part(*gpu); }});
   }
   if (devices.size() > 1) {

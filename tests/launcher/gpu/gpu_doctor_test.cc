@@ -65,6 +65,14 @@ TEST_F(GpuDoctor, FindsAHealthyDeviceSound) {
   EXPECT_THAT(result.output, Not(HasSubstr("peers"))) << "there is one device";
 }
 
+TEST_F(GpuDoctor, TellsWhatGoesASlowWay) {
+  const json ways = check(doctor(""), "cuda:0 fast ways");
+  EXPECT_EQ(ways.at("health"), "warn");
+  // The emulation has a cuBLASLt with every epilogue, and no cuDNN.
+  EXPECT_EQ(text(ways, "found"), "not taken: attention and convolutions on cuda without cuDNN");
+  EXPECT_THAT(text(ways, "advice"), HasSubstr("the emulated GPU has none"));
+}
+
 TEST_F(GpuDoctor, TellsWhatIsWrongWithADevice) {
   const Result result = doctor("throttled,errors,occupied");
   EXPECT_EQ(result.status, 1);
@@ -88,7 +96,7 @@ TEST_F(GpuDoctor, MeasuresCopiesBetweenTwoDevices) {
   EXPECT_EQ(check(result, "cuda:0 clocks").at("health"), "ok");
   EXPECT_EQ(text(check(result, "cuda:1 PCIe"), "found"), "8 of 16 lanes");
   EXPECT_EQ(text(check(result, "cuda:1 NVLink"), "found"), "12 of 18 links are up");
-  (void)check(result, "NCCL");
+  EXPECT_THAT(text(check(result, "NCCL"), "found"), HasSubstr("NVLS possible, PXN possible"));
 }
 
 TEST_F(GpuDoctor, MeasuresWithoutNvmlAndSaysWhyThereIsNone) {
