@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/launcher/launch/elastic_job.h"
+#include "tests/launcher/elastic/elastic_job.h"
 
 namespace lockstep::launcher {
 namespace {
