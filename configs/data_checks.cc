@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -25,17 +26,39 @@ void check_bpe(const BpeTokenizerConfig& bpe, const std::string& path, bool may_
   }
 }
 
+/// `path` is that of `examples`: data.examples, or a source of a mixture.
+template <class Examples>
+void check_example_files(const Examples& examples, const std::string& path,
+                         const Origins& origins) {
+  const auto needs = [&](bool is_chosen, const char* field, const std::string& value,
+                         const char* what) {
+    if (!is_chosen || !value.empty()) return;
+    const std::string at = join_path(path, field);
+    fail(origins, at, fmt::format("{} is empty: expected {}.", at, what));
+  };
+  const char* const member = "the name of a member of each line's object";
+  needs(true, "path", examples.path(), "the path of a file");
+  needs(examples.has_completion(), "completion.prompt", examples.completion().prompt(), member);
+  needs(examples.has_completion(), "completion.completion", examples.completion().completion(),
+        member);
+  needs(examples.has_chat(), "chat.messages", examples.chat().messages(), member);
+  needs(examples.has_chat(), "chat.trained_role", examples.chat().trained_role(), "a role");
+}
+
 void check_mixture(const DataConfig& data, const Origins& origins) {
   const MixtureData& mixture = data.mixture();
   if (data.has_mixture() && mixture.source().empty()) {
     fail(origins, "data.mixture",
-         "data.mixture has no source: expected source { text { ... } } or source { shards { ... } "
-         "}, "
-         "once or more.");
+         "data.mixture has no source: expected source { text { ... } }, source { shards { ... } } "
+         "or source { examples { ... } }, once or more.");
   }
   for (int i = 0; i < mixture.source_size(); ++i) {
     const MixtureSource& source = mixture.source(i);
     const std::string path = value_path("data.mixture.source", i);
+    if (source.has_examples()) {
+      check_example_files(source.examples(), path + ".examples", origins);
+      continue;
+    }
     const bool is_text = source.has_text();
     if (!(is_text ? source.text().path() : source.shards().train()).empty()) continue;
     const std::string field = path + (is_text ? ".text.path" : ".shards.train");
@@ -51,26 +74,16 @@ void check_mixture(const DataConfig& data, const Origins& origins) {
 /// Fine-tuning takes the tokenizer of the weights: none is trained on examples.
 void check_examples(const DataConfig& data, const Origins& origins) {
   if (!data.has_examples()) return;
-  const ExampleData& examples = data.examples();
-  const auto needs = [&](bool is_chosen, const std::string& field, const std::string& value,
-                         const char* what) {
+  check_example_files(data.examples(), "data.examples", origins);
+  const auto needs_file = [&](bool is_chosen, const char* field, const std::string& value) {
     if (!is_chosen || !value.empty()) return;
-    const std::string path = "data.examples." + field;
-    fail(origins, path, fmt::format("{} is empty: expected {}.", path, what));
+    const std::string path = join_path("data.examples.tokenizer", field);
+    fail(origins, path, fmt::format("{} is empty: expected the path of a file.", path));
   };
-  const char* const file = "the path of a file";
-  const char* const member = "the name of a member of each line's object";
-  needs(true, "path", examples.path(), file);
-  needs(examples.has_completion(), "completion.prompt", examples.completion().prompt(), member);
-  needs(examples.has_completion(), "completion.completion", examples.completion().completion(),
-        member);
-  needs(examples.has_chat(), "chat.messages", examples.chat().messages(), member);
-  needs(examples.has_chat(), "chat.trained_role", examples.chat().trained_role(), "a role");
-  const TokenizerConfig& tokenizer = examples.tokenizer();
-  needs(tokenizer.has_hugging_face(), "tokenizer.hugging_face.file",
-        tokenizer.hugging_face().file(), file);
-  needs(tokenizer.has_sentencepiece(), "tokenizer.sentencepiece.model",
-        tokenizer.sentencepiece().model(), file);
+  const TokenizerConfig& tokenizer = data.examples().tokenizer();
+  needs_file(tokenizer.has_hugging_face(), "hugging_face.file", tokenizer.hugging_face().file());
+  needs_file(tokenizer.has_sentencepiece(), "sentencepiece.model",
+             tokenizer.sentencepiece().model());
   if (tokenizer.has_bpe()) {
     check_bpe(tokenizer.bpe(), "data.examples.tokenizer.bpe", false, origins);
   }
@@ -78,7 +91,7 @@ void check_examples(const DataConfig& data, const Origins& origins) {
 
 /// Only the token between documents tells where one begins.
 void check_attention(const DataConfig& data, const Origins& origins) {
-  if (data.attention() != DataConfig::WITHIN_DOCUMENTS || data.has_examples()) return;
+  if (data.attention() != DataConfig::WITHIN_DOCUMENTS || has_examples(data)) return;
   const auto refuse = [&](const std::string& reason) {
     fail(origins, "data.attention",
          fmt::format("data.attention is WITHIN_DOCUMENTS, but {}: expected data.examples, or text "
@@ -98,6 +111,12 @@ void check_attention(const DataConfig& data, const Origins& origins) {
 }
 
 }  // namespace
+
+bool has_examples(const DataConfig& data) {
+  return data.has_examples() ||
+         std::ranges::any_of(data.mixture().source(),
+                             [](const MixtureSource& source) { return source.has_examples(); });
+}
 
 void check_data(const DataConfig& data, const Origins& origins) {
   const auto check_path = [&](bool is_chosen, const std::string& field, const std::string& value) {

@@ -190,7 +190,7 @@ void derive(RunConfig& config, Origins& origins) {
     derived("model.mup.base_heads", fmt::format("{}", architecture.heads(config.model())));
   }
   derive_groups(*config.mutable_optimizer(), origins);
-  derived("data.attention", config.data().has_examples() ? "WITHIN_DOCUMENTS" : "ACROSS_DOCUMENTS");
+  derived("data.attention", has_examples(config.data()) ? "WITHIN_DOCUMENTS" : "ACROSS_DOCUMENTS");
   const TrainConfig& train = config.train();
   derived("train.leaves", config.reproducibility() == BITWISE ? "8" : "1");
   if (config.reproducibility() == BITWISE && !train.has_micro_batch_size() && train.leaves() > 1) {

@@ -136,10 +136,10 @@ std::vector<int64_t> ExampleData::validation_documents(int64_t index, int64_t le
   return sizes_of(held_out_, held_out_rows_[static_cast<size_t>(index)], length);
 }
 
-std::vector<SampleOrigin> ExampleData::origins(int64_t step, int64_t count, int64_t) const {
+std::vector<SampleOrigin> ExampleData::origins_at(std::span<const Place> places, int64_t) const {
   std::vector<SampleOrigin> origins;
-  for (int64_t i = 0; i < count; ++i) {
-    const std::vector<int64_t>& row = training_row(step, i);
+  for (const Place& place : places) {
+    const std::vector<int64_t>& row = training_row(place.step, place.index);
     origins.push_back(training_.origin(row.front()));
     origins.back().others = std::ssize(row) - 1;
   }

@@ -45,13 +45,15 @@ class ExampleData : public TokenSource {
   std::vector<int64_t> documents(int64_t step, int64_t index, int64_t length) const override;
   std::vector<int64_t> validation_documents(int64_t index, int64_t length) const override;
   /// The first example of each row, with the number of others.
-  std::vector<SampleOrigin> origins(int64_t step, int64_t count, int64_t length) const override;
+  std::vector<SampleOrigin> origins_at(std::span<const Place> places,
+                                       int64_t length) const override;
   int64_t validation_windows(int64_t length) const override;
   int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                             std::span<int64_t> targets) const override;
   ContentHash fingerprint() const override { return training_.hash(); }
   ContentHash identity() const override;
   const Tokenizer* tokenizer() const override { return options_.tokenizer.get(); }
+  int64_t held_out_tokens() const override { return held_out_.counted_tokens(); }
   double held_out_bytes_per_token() const override { return bytes_per_token_; }
   /// What precedes the first token that counts in a held-out example, or in one to train on.
   std::vector<uint32_t> sample_start(uint64_t seed) const override;

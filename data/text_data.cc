@@ -34,10 +34,11 @@ uint64_t ByteText::offset_of(int64_t step, int64_t index, size_t length) const {
          (training_bytes_ - length);
 }
 
-std::vector<SampleOrigin> ByteText::origins(int64_t step, int64_t count, int64_t length) const {
+std::vector<SampleOrigin> ByteText::origins_at(std::span<const Place> places,
+                                               int64_t length) const {
   std::vector<SampleOrigin> origins;
-  for (int64_t i = 0; i < count; ++i) {
-    const uint64_t offset = offset_of(step, i, static_cast<size_t>(length));
+  for (const Place& place : places) {
+    const uint64_t offset = offset_of(place.step, place.index, static_cast<size_t>(length));
     origins.push_back(
         {.file = path_.string(), .unit = "byte", .first = static_cast<int64_t>(offset)});
   }

@@ -22,7 +22,8 @@ class ByteText : public TokenSource {
   /// A window of length + 1 bytes at an offset drawn uniformly from the training part.
   void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                 std::span<int64_t> targets) const override;
-  std::vector<SampleOrigin> origins(int64_t step, int64_t count, int64_t length) const override;
+  std::vector<SampleOrigin> origins_at(std::span<const Place> places,
+                                       int64_t length) const override;
   int64_t validation_windows(int64_t length) const override;
   /// The first input of a window is the byte before its first target, so that even the first
   /// held-out byte is predicted, from the last training byte.

@@ -142,12 +142,6 @@ void TokenData::sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
   read(training_window(step, index, std::ssize(inputs)), inputs, targets);
 }
 
-std::vector<SampleOrigin> TokenData::origins(int64_t step, int64_t count, int64_t length) const {
-  std::vector<Place> places;
-  for (int64_t i = 0; i < count; ++i) places.push_back({step, i});
-  return origins_at(places, length);
-}
-
 std::vector<SampleOrigin> TokenData::origins_at(std::span<const Place> places,
                                                 int64_t length) const {
   std::vector<SampleOrigin> origins;

@@ -53,14 +53,8 @@ class TokenData : public TokenSource {
   void sequence(int64_t step, int64_t index, std::span<int64_t> inputs,
                 std::span<int64_t> targets) const override;
   /// In the bytes of documents, or in the tokens of files of tokens.
-  std::vector<SampleOrigin> origins(int64_t step, int64_t count, int64_t length) const override;
-  /// A sequence by its step and its index there.
-  struct Place {
-    int64_t step;
-    int64_t index;
-  };
-  /// Gives the origins of any sequences, in the time that one of them takes.
-  std::vector<SampleOrigin> origins_at(std::span<const Place> places, int64_t length) const;
+  std::vector<SampleOrigin> origins_at(std::span<const Place> places,
+                                       int64_t length) const override;
   int64_t validation_windows(int64_t length) const override;
   int64_t validation_window(int64_t index, std::span<int64_t> inputs,
                             std::span<int64_t> targets) const override;
@@ -76,7 +70,7 @@ class TokenData : public TokenSource {
 
   /// Number of training tokens, and of held-out tokens that are targets.
   int64_t training_tokens() const;
-  int64_t held_out_tokens() const;
+  int64_t held_out_tokens() const override;
 
  private:
   struct Window {

@@ -44,6 +44,12 @@ std::vector<int64_t> TokenSource::documents(int64_t step, int64_t index, int64_t
   return split_at(inputs, between_documents(*this));
 }
 
+std::vector<SampleOrigin> TokenSource::origins(int64_t step, int64_t count, int64_t length) const {
+  std::vector<Place> places;
+  for (int64_t i = 0; i < count; ++i) places.push_back({step, i});
+  return origins_at(places, length);
+}
+
 std::vector<int64_t> TokenSource::validation_documents(int64_t index, int64_t length) const {
   std::vector<int64_t> inputs(static_cast<size_t>(length)), targets(inputs.size());
   validation_window(index, inputs, targets);

@@ -39,13 +39,19 @@ class TokenSource {
   /// Returns the same for a validation window.
   virtual std::vector<int64_t> validation_documents(int64_t index, int64_t length) const;
 
-  /// Where the first `count` sequences of `step`, of `length` tokens, begin in files; empty if they
-  /// come from none.
-  virtual std::vector<SampleOrigin> origins([[maybe_unused]] int64_t step,
-                                            [[maybe_unused]] int64_t count,
-                                            [[maybe_unused]] int64_t length) const {
+  /// A sequence by its step and its index there.
+  struct Place {
+    int64_t step;
+    int64_t index;
+  };
+  /// Where sequences of `length` tokens begin in files, in about the time that one of them takes;
+  /// empty if they come from none.
+  virtual std::vector<SampleOrigin> origins_at([[maybe_unused]] std::span<const Place> places,
+                                               [[maybe_unused]] int64_t length) const {
     return {};
   }
+  /// Where the first `count` sequences of `step` begin.
+  std::vector<SampleOrigin> origins(int64_t step, int64_t count, int64_t length) const;
 
   /// Number of windows of `length` targets that cover the held-out tokens; 0 if none are held out.
   virtual int64_t validation_windows(int64_t length) const = 0;
@@ -63,6 +69,8 @@ class TokenSource {
 
   /// The tokenizer that decodes the tokens; null if unknown.
   virtual const Tokenizer* tokenizer() const { return nullptr; }
+  /// Number of held-out targets; 0 if unknown.
+  virtual int64_t held_out_tokens() const { return 0; }
   /// Mean bytes of text per held-out target: a loss in nats / ln 2 / this is in bits per byte. 0 if
   /// unknown.
   virtual double held_out_bytes_per_token() const { return 0; }

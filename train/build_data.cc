@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "configs/data.pb.h"
+#include "configs/data_checks.h"
 #include "core/base/check.h"
 #include "core/base/files/text_files.h"
 #include "data/program_source.h"
@@ -189,9 +190,11 @@ std::unique_ptr<TokenSource> build_shards(const DataConfig& data, const DataRequ
                                      options_for(data, request, std::move(tokenizer)));
 }
 
-/// The tokenizer of a mixture with these texts; null if it is unknown.
+/// The tokenizer of a mixture with these texts; null if it is unknown, which with examples it is
+/// not.
 std::shared_ptr<const Tokenizer> mixture_tokenizer(const config::MixtureData& from,
-                                                   const std::vector<Documents>& texts) {
+                                                   const std::vector<Documents>& texts,
+                                                   bool has_examples) {
   config::TokenizerConfig chosen;
   bool is_trained = false;
   if (from.has_bpe()) {
@@ -202,15 +205,16 @@ std::shared_ptr<const Tokenizer> mixture_tokenizer(const config::MixtureData& fr
     is_trained = from.sentencepiece().model().empty();
   } else if (from.has_hugging_face()) {
     *chosen.mutable_hugging_face() = from.hugging_face();
-  } else if (from.has_byte() || !texts.empty()) {
+  } else if (from.has_byte() || !texts.empty() || has_examples) {
     chosen.mutable_byte();
   } else {
     return nullptr;
   }
-  LS_CHECK(
-      !is_trained || !texts.empty(), ConfigError,
-      "[data] a mixture of token files has no text to train a tokenizer on: expected the files "
-      "of the one that made the tokens. Set them in data.mixture.");
+  LS_CHECK(!is_trained || !texts.empty(), ConfigError,
+           "[data] a mixture of {} has no text to train a tokenizer on: expected the files of the "
+           "one that {}. Set them in data.mixture.",
+           has_examples ? "examples" : "token files",
+           has_examples ? "the weights know" : "made the tokens");
   const std::span<const Documents> all(texts);
   return build_tokenizer(chosen, Documents::together(all.first(is_trained ? all.size() : 0)),
                          from.cache_dir());
@@ -223,14 +227,21 @@ std::unique_ptr<TokenSource> build_mixture(const DataConfig& data, const DataReq
     if (!source.has_text()) continue;
     texts.emplace_back(source.text().path(), json_lines_options(source.text().json_lines()));
   }
-  const std::shared_ptr<const Tokenizer> tokenizer = mixture_tokenizer(from, texts);
+  const std::shared_ptr<const Tokenizer> tokenizer =
+      mixture_tokenizer(from, texts, config::has_examples(data));
   if (tokenizer) check_vocabulary(*tokenizer, request);
   std::vector<TokenMixture::Source> sources;
   auto text = texts.begin();
   for (const config::MixtureSource& source : from.source()) {
-    TokenDataOptions options = options_for(data, request, tokenizer);
-    options.seed = TokenMixture::seed_of_source(request.seed, sources.size());
-    options.sequences_per_step = 1;
+    DataRequest own = request;
+    own.seed = TokenMixture::seed_of_source(request.seed, sources.size());
+    own.sequences_per_step = 1;
+    if (source.has_examples()) {
+      sources.push_back(
+          {build_mixed_examples(data, source.examples(), own, tokenizer), source.weight()});
+      continue;
+    }
+    TokenDataOptions options = options_for(data, own, tokenizer);
     Parts parts;
     if (source.has_text()) {
       options.notes = text->notes();
@@ -302,7 +313,7 @@ std::unique_ptr<TokenSource> build_data(const DataConfig& data, const DataReques
   if (data.has_examples()) return build_examples(data, request);
   if (source) {
     const Tokenizer* const tokenizer = source->tokenizer();
-    LS_CHECK(data.attention() != DataConfig::WITHIN_DOCUMENTS ||
+    LS_CHECK(data.attention() != DataConfig::WITHIN_DOCUMENTS || config::has_examples(data) ||
                  (tokenizer != nullptr && tokenizer->end_of_text()),
              ConfigError,
              "[data] attention is WITHIN_DOCUMENTS, but no tokenizer with an end-of-text token is "

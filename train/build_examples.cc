@@ -10,8 +10,9 @@
 namespace lockstep::train {
 namespace {
 
-using From = config::ExampleData;
+// `From` is data.examples of a config, or examples of a mixture.
 
+template <class From>
 ExampleForm form_of(const From& from) {
   ExampleForm form{.skip_damaged_lines = from.skip_damaged_lines()};
   if (from.has_chat()) {
@@ -27,11 +28,12 @@ ExampleForm form_of(const From& from) {
   return form;
 }
 
-LongExample too_long(const From& from) {
-  if (from.too_long() == From::LEAVE_OUT) return LongExample::kLeaveOut;
-  return from.too_long() == From::REFUSE ? LongExample::kRefuse : LongExample::kCut;
+LongExample long_example(config::ExampleData::TooLong from) {
+  if (from == config::ExampleData::LEAVE_OUT) return LongExample::kLeaveOut;
+  return from == config::ExampleData::REFUSE ? LongExample::kRefuse : LongExample::kCut;
 }
 
+template <class From>
 ExampleSet hold_out(const From& from, const ExampleForm& form, const ExampleEncoding& encoding,
                     ExampleSet& training) {
   if (!from.validation().empty()) return {from.validation(), form, encoding};
@@ -42,33 +44,48 @@ ExampleSet hold_out(const From& from, const ExampleForm& form, const ExampleEnco
   return training.take_last(wanted > 0 ? wanted : training.count() / 10);
 }
 
+template <class From>
+std::unique_ptr<TokenSource> rows_of(const From& from, ExampleDataOptions options) {
+  const ExampleForm form = form_of(from);
+  const ExampleEncoding encoding{.tokenizer = options.tokenizer,
+                                 .begin_of_text = from.begin_of_text(),
+                                 .end = from.completion().end(),
+                                 .longest = options.length + 1,
+                                 .too_long = long_example(from.too_long())};
+  options.packed = from.rows() == config::ExampleData::PACKED;
+  ExampleSet training(from.path(), form, encoding);
+  ExampleSet held_out = hold_out(from, form, encoding, training);
+  return std::make_unique<ExampleData>(std::move(training), std::move(held_out),
+                                       std::move(options));
+}
+
+ExampleDataOptions options_of(const config::DataConfig& data, const DataRequest& request,
+                              std::shared_ptr<const Tokenizer> tokenizer) {
+  return {.vocabulary = request.vocabulary,
+          .length = request.length,
+          .seed = request.seed,
+          .order = data.order() == config::DataConfig::SHUFFLED ? WindowOrder::kShuffled
+                                                                : WindowOrder::kRandom,
+          .sequences_per_step = request.sequences_per_step,
+          .tokenizer = std::move(tokenizer)};
+}
+
 }  // namespace
 
 std::unique_ptr<TokenSource> build_examples(const config::DataConfig& data,
                                             const DataRequest& request) {
-  const From& from = data.examples();
-  const std::shared_ptr<const Tokenizer> tokenizer =
+  const config::ExampleData& from = data.examples();
+  std::shared_ptr<const Tokenizer> tokenizer =
       build_tokenizer(from.tokenizer(), Documents::together({}), "");
   check_vocabulary(*tokenizer, request);
-  const ExampleForm form = form_of(from);
-  const ExampleEncoding encoding{.tokenizer = tokenizer,
-                                 .begin_of_text = from.begin_of_text(),
-                                 .end = from.completion().end(),
-                                 .longest = request.length + 1,
-                                 .too_long = too_long(from)};
-  ExampleSet training(from.path(), form, encoding);
-  ExampleSet held_out = hold_out(from, form, encoding, training);
-  return std::make_unique<ExampleData>(
-      std::move(training), std::move(held_out),
-      ExampleDataOptions{.vocabulary = request.vocabulary,
-                         .length = request.length,
-                         .packed = from.rows() == From::PACKED,
-                         .seed = request.seed,
-                         .order = data.order() == config::DataConfig::SHUFFLED
-                                      ? WindowOrder::kShuffled
-                                      : WindowOrder::kRandom,
-                         .sequences_per_step = request.sequences_per_step,
-                         .tokenizer = tokenizer});
+  return rows_of(from, options_of(data, request, std::move(tokenizer)));
+}
+
+std::unique_ptr<TokenSource> build_mixed_examples(const config::DataConfig& data,
+                                                  const config::MixtureExamples& from,
+                                                  const DataRequest& request,
+                                                  std::shared_ptr<const Tokenizer> tokenizer) {
+  return rows_of(from, options_of(data, request, std::move(tokenizer)));
 }
 
 }  // namespace lockstep::train

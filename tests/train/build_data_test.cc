@@ -4,6 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -41,8 +42,9 @@ class BuildDataTest : public testing::Test {
     const config::RunConfig config = config::load_text(
         "model { gpt2 { context_length: 8 layers: 1 heads: 1 width: 8 vocab_size: " +
         std::to_string(vocabulary) + " } } train { steps: 1 batch_size: 4 } data { " + data + " }");
-    return build_data(config.data(),
-                      {.vocabulary = vocabulary, .seed = 1, .sequences_per_step = 4});
+    return build_data(
+        config.data(),
+        {.vocabulary = vocabulary, .seed = 1, .sequences_per_step = 4, .length = length_});
   }
   std::string text(const std::string& more) const {
     return "text { path: " + quoted("text.txt") + " cache_dir: " + quoted("cache") + " " + more +
@@ -52,6 +54,7 @@ class BuildDataTest : public testing::Test {
     return "bpe { vocab: " + quoted("vocab.json") + " merges: " + quoted("merges.txt") + " }";
   }
   TemporaryDirectory folder_;
+  int64_t length_ = 0;
 };
 
 TEST_F(BuildDataTest, AFileOfBytesStaysAByteText) {
@@ -173,20 +176,76 @@ TEST_F(BuildDataTest, AMixtureHasTextsAndShardsOfOneTokenizer) {
   EXPECT_EQ(build("mixture {" + sources + " }")->tokenizer()->name(), "byte");
 }
 
+TEST_F(BuildDataTest, AMixtureHasExamplesBesideTexts) {
+  length_ = 8;
+  std::string sums, names;
+  for (int i = 0; i < 20; ++i) {
+    sums += fmt::format("{{\"prompt\": \"{}+1=\", \"completion\": \"{}\"}}\n", i, i + 1);
+    names += fmt::format("{{\"q\": \"n{}\", \"a\": \"b\"}}\n", i);
+  }
+  put_file(folder_ / "sums.jsonl", sums);
+  put_file(folder_ / "names.jsonl", names);
+  const auto source =
+      build("mixture { cache_dir: '' source { examples { path: " + quoted("sums.jsonl") +
+            " rows: PADDED } weight: 2 } source { examples { path: " + quoted("names.jsonl") +
+            " completion { prompt: 'q' completion: 'a' } held_out_examples: 3 rows: PADDED } }" +
+            " source { text { path: " + quoted("text.txt") + " held_out_bytes: 80 } } }");
+  EXPECT_EQ(source->tokenizer()->name(), "byte");
+  std::map<std::string, int> files;
+  for (int64_t step = 0; step < 10; ++step) {
+    const std::vector<SampleOrigin> origins = source->origins(step, 4, 8);
+    for (int64_t i = 0; i < 4; ++i) {
+      const std::string file =
+          std::filesystem::path(origins[static_cast<size_t>(i)].file).filename();
+      ++files[file];
+      std::vector<int64_t> inputs(8), targets(8);
+      source->sequence(step, i, inputs, targets);
+      const auto count = std::ranges::count_if(targets, [](int64_t t) { return t >= 0; });
+      const std::vector<int64_t> documents = source->documents(step, i, 8);
+      if (file == "text.txt") {
+        EXPECT_EQ(count, 8);
+        EXPECT_EQ(documents, (std::vector<int64_t>{8}));
+      } else {
+        EXPECT_LE(count, 3);  // a completion and its end
+        // The example, and padding behind it.
+        EXPECT_LE(documents.size(), 2U);
+        EXPECT_EQ(std::accumulate(documents.begin(), documents.end(), int64_t{0}), 8);
+      }
+    }
+  }
+  EXPECT_NEAR(files["sums.jsonl"], 20, 2);
+  EXPECT_NEAR(files["names.jsonl"], 10, 2);
+  EXPECT_NEAR(files["text.txt"], 10, 2);
+  // The last tenth of the sums, three names, and 80 bytes.
+  EXPECT_EQ(source->validation_windows(8), 2 + 3 + 10);
+  EXPECT_EQ(source->held_out_tokens(), 2 * 3 + 3 * 2 + 80);
+  EXPECT_EQ(source->validation_documents(2, 8), (std::vector<int64_t>{5, 3}));
+  EXPECT_FALSE(source->sample_start(1).empty());
+  EXPECT_EQ(source->notes().size(), 2U);
+}
+
 TEST_F(BuildDataTest, WrongMixturesAreRefusedByTheirPlace) {
   const auto complaint = [&](const std::string& mixture) {
     return message_of<ConfigError>([&] { build("mixture { " + mixture + " }"); });
   };
   const std::string shards = "source { shards { train: " + quoted("train_1.bin") + " } ";
   EXPECT_TRUE(says(complaint(""), "data.mixture has no source: expected source { text { ... } }"));
-  EXPECT_TRUE(says(complaint(shards + "} source { weight: 1 }"),
-                   "data.mixture.source[1] needs one source: expected text {} or shards {}"));
+  EXPECT_TRUE(says(
+      complaint(shards + "} source { weight: 1 }"),
+      "data.mixture.source[1] needs one source: expected text {} or shards {} or examples {}"));
   EXPECT_TRUE(says(complaint(shards + "} source { text { path: '' } }"),
                    "data.mixture.source[1].text.path is empty"));
   EXPECT_TRUE(says(complaint(shards + "weight: 0 }"),
                    "data.mixture.source[0].weight is 0: expected a number above 0"));
   EXPECT_TRUE(
       says(complaint(shards + "} bpe { vocab_size: 300 }"), "has no text to train a token"));
+  const std::string examples = "source { examples { path: " + quoted("text.txt") + " ";
+  EXPECT_TRUE(says(complaint("source { examples { path: '' } }"),
+                   "data.mixture.source[0].examples.path is empty"));
+  EXPECT_TRUE(says(complaint(shards + "} " + examples + "completion { prompt: '' } } }"),
+                   "data.mixture.source[1].examples.completion.prompt is empty"));
+  EXPECT_TRUE(says(complaint(examples + "} } bpe { vocab_size: 300 }"),
+                   "a mixture of examples has no text to train a tokenizer on"));
   EXPECT_EQ(build("mixture { " + shards + "} }")->tokenizer(), nullptr);
 }
 

@@ -203,5 +203,25 @@ TEST_F(FineTuning, ALineThatIsNoExampleEndsTheRunWithItsFileAndLine) {
       "bad.jsonl:2: \"completion\" is empty: expected a text to learn. Repair"));
 }
 
+TEST_F(FineTuning, AMixtureOfExamplesHasItsBitsOnAnyRanksAndResumed) {
+  std::string lines;
+  for (int i = 0; i < 30; ++i)
+    lines += example_line("more", std::string(static_cast<size_t>(1 + i % 4), 'x'));
+  put_file(folder_ / "more.jsonl", lines);
+  put_file(folder_ / "text.txt", std::string(4000, 't'));
+  const std::string mixture = "data { mixture { source { examples { path: \"" + path_ +
+                              "\" } weight: 2 } source { examples { path: \"" +
+                              (folder_ / "more.jsonl").string() +
+                              "\" rows: PADDED } } source { text { path: \"" +
+                              (folder_ / "text.txt").string() + "\" } } } order: SHUFFLED } ";
+  const config::RunConfig config = run(mixture);
+  EXPECT_EQ(config.data().attention(), config::DataConfig::WITHIN_DOCUMENTS);
+  const std::string bitwise =
+      mixture + "reproducibility: BITWISE train { batch_size: 8 micro_batch_size: 1 }";
+  const Trace one = trace(run(bitwise), 3);
+  for (const Trace& each : traces(run(bitwise), 2, 3)) EXPECT_EQ(each, one);
+  expect_exact_resume(mixture, 2);
+}
+
 }  // namespace
 }  // namespace lockstep::train
