@@ -51,6 +51,23 @@ std::string reason_to_wait(const RunConfig& config) {
   return "";
 }
 
+/// Ranks that share Muon's work must take every step together.
+void check_muon(const RunConfig& config, const Origins& origins) {
+  if (!config.optimizer().has_muon() || !config.optimizer().muon().share_ranks()) return;
+  const auto refuse = [&](bool is_set, const char* other, const char* reason) {
+    if (!is_set) return;
+    fail(origins, "optimizer.muon.share_ranks",
+         fmt::format("optimizer.muon.share_ranks does not go with {}: {}. Leave one of them out.",
+                     other, reason));
+  };
+  refuse(config.optimizer().optimizer_in_backward(), "optimizer.optimizer_in_backward",
+         "ranks update a weight when its own gradient is there, not together");
+  refuse(config.parallel().has_elastic(), "parallel.elastic",
+         "a rank that is lost during an update would leave the others with half of it");
+  refuse(config.parallel().has_local_sgd(), "parallel.local_sgd",
+         "ranks have weights of their own between two exchanges");
+}
+
 void check_groups(const OptimizerConfig& optimizer, const Origins& origins) {
   for (int i = 0; i < optimizer.groups_size(); ++i) {
     const std::string path = value_path("optimizer.groups", i);
@@ -66,6 +83,7 @@ void check_groups(const OptimizerConfig& optimizer, const Origins& origins) {
 
 void check_optimizer(const RunConfig& config, const Origins& origins) {
   check_groups(config.optimizer(), origins);
+  check_muon(config, origins);
   if (config.optimizer().sgd().nesterov() && config.optimizer().sgd().momentum() == 0) {
     fail(origins, "optimizer.sgd.nesterov",
          "optimizer.sgd.nesterov needs momentum: expected optimizer.sgd.momentum above 0, got 0.");

@@ -93,6 +93,20 @@ TEST(Muon, RefusesValuesOutsideTheirRanges) {
               HasSubstr("optimizer.muon.iterations is 0: expected"));
 }
 
+TEST(Muon, RanksShareItsMatricesWhereTheyTakeEveryStepTogether) {
+  EXPECT_FALSE(smallest_with({"optimizer.muon={}"}).optimizer().muon().share_ranks());
+  EXPECT_EQ(refused("optimizer.muon.share_ranks=true"), "no error");
+  const std::string shared = "clip_grad_norm: 0 muon { share_ranks: true } }";
+  EXPECT_THAT(refusal(shared), HasSubstr("optimizer.muon.share_ranks does not go with "
+                                         "optimizer.optimizer_in_backward: "));
+  const auto with = [](const char* more) {
+    return refusal_with("optimizer { muon { share_ranks: true } } " + std::string(more));
+  };
+  EXPECT_THAT(with("parallel { elastic {} }"), HasSubstr("does not go with parallel.elastic: "));
+  EXPECT_THAT(with("parallel { local_sgd {} }"),
+              HasSubstr("does not go with parallel.local_sgd: "));
+}
+
 TEST(Muon, MayUpdateInBackward) { EXPECT_EQ(refusal("clip_grad_norm: 0 muon {} }"), "no error"); }
 
 TEST(ParameterGroups, TakeTheirWeightDecayFromTheOptimizer) {

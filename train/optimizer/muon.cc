@@ -11,11 +11,14 @@
 #include "core/base/phase.h"
 #include "core/dispatch/mode.h"
 #include "core/dispatch/observer.h"
+#include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/optimizer/optimizer.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
+#include "dist/group/process_group.h"
+#include "train/optimizer/matrix_shares.h"
 
 namespace lockstep::train {
 
@@ -60,11 +63,8 @@ bool is_for_one_thread(const Tensor& matrix) {
          modes.function == nullptr && modes.dispatch == nullptr;
 }
 
-}  // namespace
-
-Tensor orthogonalized(const Tensor& matrix, int64_t iterations, DType products) {
-  LS_CHECK(matrix.dim() == 2, ShapeError, "[orthogonalized] expected a matrix, got shape {}.",
-           matrix.shape());
+/// What `orthogonalized` computes, in the dtype of the iterations and not always row-major.
+Tensor newton_schulz(const Tensor& matrix, int64_t iterations, DType products) {
   // x x^T is smallest where x is wide.
   const bool tall = matrix.size(0) > matrix.size(1);
   const Tensor norm = sqrt(_ordered_sum(_block_square_sums(std::vector<Tensor>{matrix})));
@@ -73,7 +73,15 @@ Tensor orthogonalized(const Tensor& matrix, int64_t iterations, DType products) 
     const Tensor gram = mm(x, x.t());
     x = addmm(x, addmm(gram, gram, gram, kCubic, kQuintic), x, kLinear);
   }
-  return (tall ? x.t() : x).to(matrix.dtype()).contiguous();
+  return tall ? x.t() : x;
+}
+
+}  // namespace
+
+Tensor orthogonalized(const Tensor& matrix, int64_t iterations, DType products) {
+  LS_CHECK(matrix.dim() == 2, ShapeError, "[orthogonalized] expected a matrix, got shape {}.",
+           matrix.shape());
+  return newton_schulz(matrix, iterations, products).to(matrix.dtype()).contiguous();
 }
 
 Muon::Muon(const std::vector<nn::NamedParameter>& parameters,
@@ -95,38 +103,85 @@ Muon::Muon(const std::vector<nn::NamedParameter>& parameters,
 
 void Muon::update(std::span<const uint32_t> parameters, const Update& update) {
   update_others(parameters, update);
-  std::vector<uint32_t> apart;  // matrices of which each thread takes its own
+  std::vector<uint32_t> matrices;
   for (const uint32_t each : parameters) {
-    const Place place = places_[each];
-    if (!place.is_matrix) continue;
-    const Matrix& matrix = matrices_[place.index];
+    if (places_[each].is_matrix) matrices.push_back(each);
+  }
+  if (update.sharers != nullptr) return update_together(matrices, update);
+  for_each_matrix(matrices, [&](size_t i, const Matrix& matrix) {
+    const Tensor direction = direction_of(matrix, update.gradients[matrices[i]], update);
+    move(matrix, orthogonalized(as_matrix(direction), options_.iterations, options_.products),
+         update);
+  });
+}
+
+void Muon::for_each_matrix(std::span<const uint32_t> parameters,
+                           const std::function<void(size_t i, const Matrix& matrix)>& act) const {
+  std::vector<size_t> apart;  // matrices of which each thread takes its own
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Matrix& matrix = matrices_[places_[parameters[i]].index];
     if (is_for_one_thread(matrix.weight)) {
-      apart.push_back(each);
+      apart.push_back(i);
     } else {
-      update_matrix(matrix, update.gradients[each], update);
+      act(i, matrix);
     }
   }
   parallel_for(0, static_cast<int64_t>(apart.size()), 1, [&](int64_t first, int64_t last) {
     const NoGradGuard no_grad;
     const PhaseGuard phase(Phase::kOptimizer);
-    for (int64_t i = first; i < last; ++i) {
-      const uint32_t each = apart[static_cast<size_t>(i)];
-      update_matrix(matrices_[places_[each].index], update.gradients[each], update);
+    for (int64_t at = first; at < last; ++at) {
+      const size_t i = apart[static_cast<size_t>(at)];
+      act(i, matrices_[places_[parameters[i]].index]);
     }
   });
 }
 
+// Momentum and weights stay whole on every rank: a rank's checkpoint needs no other's part.
+void Muon::update_together(std::span<const uint32_t> matrices, const Update& update) const {
+  dist::ProcessGroup& ranks = *update.sharers;
+  std::vector<MatrixSize> sizes;
+  for (const uint32_t each : matrices) {
+    const Tensor& weight = matrices_[places_[each].index].weight;
+    sizes.push_back({weight.size(0), weight.numel() / weight.size(0)});
+  }
+  const MatrixShares shares(sizes, ranks.size());
+  if (shares.room() == 0) return;
+  const TensorOptions options{options_.products, matrices_.front().weight.device()};
+  const Tensor all = zeros({ranks.size(), shares.room()}, options);
+  const Tensor own = all.select(0, ranks.rank());
+  const auto place_in = [&](const Tensor& results, size_t i) {
+    return results.slice(0, shares.offset(i), shares.offset(i) + sizes[i].elements())
+        .view({sizes[i].rows, sizes[i].columns});
+  };
+  for_each_matrix(matrices, [&](size_t i, const Matrix& matrix) {
+    const Tensor direction = direction_of(matrix, update.gradients[matrices[i]], update);
+    if (shares.owner(i) != ranks.rank()) return;
+    place_in(own, i).copy_(
+        newton_schulz(as_matrix(direction), options_.iterations, options_.products));
+  });
+  ranks.all_gather(all, own).wait();
+  for_each_matrix(matrices, [&](size_t i, const Matrix& matrix) {
+    const Tensor result = place_in(all.select(0, shares.owner(i)), i);
+    move(matrix, result.to(matrix.weight.dtype()), update);
+  });
+}
+
 // Both halves are steps of SGD, whose kernel reads the factors and skips the step where it must.
-void Muon::update_matrix(const Matrix& matrix, const Tensor& gradient, const Update& update) {
+Tensor Muon::direction_of(const Matrix& matrix, const Tensor& gradient,
+                          const Update& update) const {
   using List = std::vector<Tensor>;
   // At a rate of -1 a step from zero ends at SGD's direction.
-  const Tensor direction = zeros(matrix.weight.sizes(), matrix.weight.options());
+  Tensor direction = zeros(matrix.weight.sizes(), matrix.weight.options());
   _fused_sgd_(List{direction}, List{gradient}, List{matrix.buffer}, -1, options_.momentum,
               options_.nesterov, 0, update.grad_scale, {}, update.known_there.grad_factor,
               update.known_there.found_inf);
-  const Tensor step = orthogonalized(as_matrix(direction), options_.iterations, options_.products);
+  return direction;
+}
+
+void Muon::move(const Matrix& matrix, const Tensor& orthogonal, const Update& update) const {
+  using List = std::vector<Tensor>;
   const Tensor cast = kept_cast(matrix.weight);
-  _fused_sgd_(List{as_matrix(matrix.weight)}, List{step * scale_of(step)}, {},
+  _fused_sgd_(List{as_matrix(matrix.weight)}, List{orthogonal * scale_of(orthogonal)}, {},
               update.learning_rate * options_.learning_rate_ratio, 0, false,
               update.decay_or(options_.weight_decay), 1, {}, {}, update.known_there.found_inf,
               cast.defined() ? List{as_matrix(cast)} : List());

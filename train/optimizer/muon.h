@@ -33,7 +33,8 @@ struct MuonOptions {
 ///   b = momentum * b + g;  d = nesterov ? g + momentum * b : b
 ///   w -= rate * (sqrt(max(1, rows / columns)) * orthogonalized(d) + weight_decay * w)
 /// A parameter of more than two dimensions is the matrix [size(0), all others]. Parameters that are
-/// no such matrices are updated by AdamW.
+/// no such matrices are updated by AdamW. Ranks that share their steps orthogonalise a part of the
+/// matrices each, and get the others' results in the dtype of `products`.
 class Muon final : public Optimizer {
  public:
   /// `is_matrix` selects by name the parameters, of two or more dimensions, to orthogonalise.
@@ -53,7 +54,15 @@ class Muon final : public Optimizer {
     Tensor buffer;
   };
   void update(std::span<const uint32_t> parameters, const Update& update) override;
-  void update_matrix(const Matrix& matrix, const Tensor& gradient, const Update& update);
+  /// Calls `act` with each of these matrices, small ones beside each other on several threads.
+  void for_each_matrix(std::span<const uint32_t> parameters,
+                       const std::function<void(size_t i, const Matrix& matrix)>& act) const;
+  /// Moves the momentum, and returns the direction to orthogonalise.
+  Tensor direction_of(const Matrix& matrix, const Tensor& gradient, const Update& update) const;
+  /// Moves the weight by an orthogonalised direction.
+  void move(const Matrix& matrix, const Tensor& orthogonal, const Update& update) const;
+  /// The matrices of `update`, shared between its ranks.
+  void update_together(std::span<const uint32_t> matrices, const Update& update) const;
   void update_others(std::span<const uint32_t> parameters, const Update& update);
 
   MuonOptions options_;

@@ -72,7 +72,11 @@ void Optimizer::step(const std::vector<Tensor>& gradients, double learning_rate,
   const PhaseGuard phase(Phase::kOptimizer);
   const NoGradGuard no_grad;
   count_step(known_there.found_inf);
-  update_groups(all_, {gradients, learning_rate, grad_scale, known_there});
+  update_groups(all_, {.gradients = gradients,
+                       .learning_rate = learning_rate,
+                       .grad_scale = grad_scale,
+                       .known_there = known_there,
+                       .sharers = group_});
   if (keeps_averages()) move_averages(all_, known_there.found_inf);
 }
 
@@ -97,8 +101,9 @@ void Optimizer::update_groups(std::span<const uint32_t> parameters, const Update
   for (const uint32_t each : parameters) members[group_of_[each]].push_back(each);
   for (size_t i = 0; i < groups_.size(); ++i) {
     if (members[i].empty()) continue;
-    this->update(members[i], {update.gradients, update.learning_rate * groups_[i].rate_factor,
-                              update.grad_scale, update.known_there, groups_[i].weight_decay});
+    this->update(members[i],
+                 {update.gradients, update.learning_rate * groups_[i].rate_factor,
+                  update.grad_scale, update.known_there, groups_[i].weight_decay, update.sharers});
   }
 }
 

@@ -8,6 +8,10 @@
 
 #include "nn/module.h"
 
+namespace lockstep::dist {
+class ProcessGroup;
+}  // namespace lockstep::dist
+
 namespace lockstep::train {
 
 /// Numbers that only the device knows when a step is queued: 0-d tensors there, or undefined.
@@ -44,6 +48,11 @@ class Optimizer {
   /// From now on parameter i is updated as `groups[group_of[i]]` says. Changes no state.
   void choose_groups(std::vector<Group> groups, std::vector<size_t> group_of);
 
+  /// From now on the ranks of `group` take every `step` together, with the same arguments, and
+  /// share what an update rule computes at length (Muon). Changes no bit. Null, as in the
+  /// beginning: this rank computes all of it. `step_part` never shares.
+  void share_between(dist::ProcessGroup* group) { group_ = group; }
+
   /// Name of the update rule in configs: "adamw", "sgd", "muon", "lion", "adafactor".
   virtual const char* kind() const = 0;
   /// Names of the tensors that are kept for parameters: "exp_avg", ... One that works element by
@@ -74,6 +83,7 @@ class Optimizer {
     double grad_scale;
     DeviceScalars known_there;
     std::optional<double> weight_decay = {};  ///< instead of the rule's own
+    dist::ProcessGroup* sharers = nullptr;    ///< the ranks that take this step together
 
     double decay_or(double own) const { return weight_decay.value_or(own); }
   };
@@ -103,6 +113,7 @@ class Optimizer {
   };
   std::vector<Average> averages_;
   double average_decay_ = 0;
+  dist::ProcessGroup* group_ = nullptr;
 };
 
 struct AdamWOptions {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <set>
@@ -21,6 +22,7 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/view.h"
 #include "tests/core/expect_error.h"
+#include "tests/optim/reference.h"
 #include "tests/train/rank_runs.h"
 #include "tests/train/table_run.h"
 #include "train/run/checkpoint.h"
@@ -242,6 +244,38 @@ TEST(Muon, FiftyStepsAreThoseOfAReferenceInPlainLoops) {
   }
 }
 
+/// The steps that tests/optim/record_reference.py recorded of torch.optim.Muon.
+void expect_recorded_steps(const char* name, double rate, const MuonOptions& options) {
+  const nlohmann::json& recorded = optim::reference()["muon"][name];
+  ASSERT_EQ(recorded.size(), 2u);
+  const std::vector<std::vector<int64_t>> shapes = {{3, 5}, {4, 2}};
+  for (size_t number = 0; number < shapes.size(); ++number) {
+    const Tensor matrix = zeros(shapes[number]), gradient = zeros(shapes[number]);
+    for (int64_t i = 0; i < matrix.numel(); ++i) {
+      matrix.data<float>()[i] = static_cast<float>(0.5 - 0.1 * static_cast<double>(i));
+    }
+    Muon optimizer(
+        {{"matrix", matrix}}, [](std::string_view) { return true; }, options);
+    for (int step = 1; step <= 50; ++step) {
+      for (int64_t i = 0; i < matrix.numel(); ++i) {
+        const double wave = std::sin(0.7 * step + static_cast<double>(i));
+        gradient.data<float>()[i] = static_cast<float>(matrix.data<float>()[i] * 0.8 + wave);
+      }
+      optimizer.step(std::vector{gradient}, rate, 1);
+      const std::string key = std::to_string(step);
+      if (!recorded[number].contains(key)) continue;
+      optim::expect_near(optim::elements({matrix}), recorded[number][key], 2e-4,
+                         fmt::format("{}, step {}, matrix {}", name, step, number));
+    }
+  }
+}
+
+TEST(Muon, FiftyStepsArePyTorchs) {
+  expect_recorded_steps("muon", 0.03, {.weight_decay = 0.2});
+  expect_recorded_steps("muon_plain", 0.05,
+                        {.momentum = 0.8, .nesterov = false, .iterations = 3, .weight_decay = 0});
+}
+
 TEST(Muon, OtherParametersTakeTheStepsOfAdamW) {
   MuonProblem problem;
   std::vector<Tensor> parameters = {problem.parameters[3].clone(), problem.parameters[4].clone()};
@@ -313,8 +347,9 @@ TEST(Muon, AThreadWhoseCallsAreWatchedUpdatesEveryMatrixItself) {
 // --- runs ----------------------------------------------------------------------------------------
 
 config::RunConfig muon_run(const TemporaryDirectory& folder, const std::string& more = "",
-                           const std::string& optimizer = "") {
-  return tiny_run(folder, more + " optimizer { muon { learning_rate: 0.02 } " + optimizer + " }");
+                           const std::string& optimizer = "", const std::string& muon = "") {
+  return tiny_run(
+      folder, more + " optimizer { muon { learning_rate: 0.02 " + muon + " } " + optimizer + " }");
 }
 
 TEST(MuonRun, LowersTheLossAndHasTheSameWeightsOnEveryRank) {
@@ -330,6 +365,47 @@ TEST(MuonRun, HasTheSameBitsOnAnyNumberOfThreadsAndRanksWhereTheRunIsBitwise) {
   const Trace one = traces(muon_run(folder, bitwise + " threads: 1"), 1, 4)[0];
   EXPECT_TRUE(traces(muon_run(folder, bitwise + " threads: 4"), 1, 4)[0] == one);
   EXPECT_TRUE(traces(muon_run(folder, bitwise + " threads: 2"), 2, 4)[1] == one);
+}
+
+TEST(MuonRun, RanksThatShareTheMatricesHaveTheBitsOfThoseThatDoNot) {
+  const TemporaryDirectory folder;
+  const std::string groups =
+      "optimizer { groups { parameters: \"h.0\" learning_rate_factor: 0.5 } groups { parameters: "
+      "\"wte\" } } train { weight_average { decay: 0.9 } } ";
+  for (const std::string& more : {std::string(), groups, std::string("precision: BF16_MIXED "),
+                                  std::string("device: \"host:0\" ")}) {
+    const std::string base = more + "train { micro_batch_size: 1 } ";
+    for (const int ranks : {2, 4}) {
+      const config::RunConfig alone = muon_run(folder, base),
+                              shared = muon_run(folder, base, "", "share_ranks: true");
+      EXPECT_TRUE(traces(shared, ranks, 3) == traces(alone, ranks, 3)) << more << ranks;
+    }
+    // A single rank has nobody to share with.
+    EXPECT_TRUE(trace(muon_run(folder, base, "", "share_ranks: true"), 3) ==
+                trace(muon_run(folder, base), 3));
+  }
+  expect_exact_resume("optimizer { muon { share_ranks: true } } ", 2);
+}
+
+TEST(MuonRun, ARankThatSharesOrthogonalizesItsOwnMatricesAlone) {
+  // Products of the Newton-Schulz iterations, which no other operator computes here.
+  const auto products = [](dist::ProcessGroup* group) {
+    MuonProblem problem;
+    problem.optimizer.share_between(group);
+    SharedCalls calls;
+    const ObserverGuard observed(calls);
+    problem.step();
+    return calls.calls["aten::addmm"].size() + calls.calls["addmm"].size();
+  };
+  const size_t alone = products(nullptr);
+  EXPECT_EQ(alone, 3u * 5 * 2);  // three matrices, five iterations
+  std::atomic<size_t> together = 0;
+  rethrow_first(dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
+    const size_t own = products(&group);
+    EXPECT_LT(own, alone);
+    together += own;
+  }));
+  EXPECT_EQ(together, alone);
 }
 
 TEST(MuonRun, UpdatesInBackwardHaveTheBitsOfUpdatesAfterIt) {
