@@ -99,6 +99,11 @@ void check_trained(const ModelConfig& model, const Origins& origins) {
          "model.lora.targets is []: expected a pattern of the names of linear layers, such as "
          "\"*\".");
   }
+  if (!model.lora().weights().empty() && model.weights().empty()) {
+    fail(origins, "model.lora.weights",
+         "model.lora.weights needs model.weights: expected the folder of the model that the "
+         "adapters were trained on.");
+  }
 }
 
 /// muP has rules for the widths of transformers, and for some optimizers.

@@ -17,7 +17,6 @@
 #include "train/optimizer/adafactor.h"
 #include "train/optimizer/muon.h"
 #include "train/trained_parts.h"
-#include "train/weights.h"
 
 namespace lockstep::train {
 
@@ -110,7 +109,7 @@ std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config) 
   built->set_recompute(recompute_of(config));
   choose_trained_parts(*built, model);
   check_parameter_groups(*built, config.optimizer());
-  if (!model.weights().empty()) load_weights(*built, model.weights());
+  load_initial_weights(*built, model);
   return built;
 }
 
@@ -122,7 +121,7 @@ std::unique_ptr<nn::Classifier> build_classifier(const config::RunConfig& config
   built->set_recompute(recompute_of(config));
   choose_trained_parts(*built, model);
   check_parameter_groups(*built, config.optimizer());
-  if (!model.weights().empty()) load_weights(*built, model.weights());
+  load_initial_weights(*built, model);
   return built;
 }
 
@@ -156,7 +155,7 @@ std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShar
   std::optional<nn::DeferValuesGuard> later;
   const bool is_alone = share.micro_batches * share.micro_batch_size == config.train().batch_size();
   if (!is_alone && config.parallel().strategy() != config::ParallelConfig::DDP &&
-      config.model().weights().empty()) {
+      config.model().weights().empty() && config.model().lora().weights().empty()) {
     later.emplace();
   }
   if (is_classifier(config)) {

@@ -13,6 +13,8 @@
 #include "nn/adapters/lora.h"
 #include "nn/language_model.h"
 #include "train/architectures.h"
+#include "train/weights.h"
+#include "train/weights/peft_adapters.h"
 
 namespace lockstep::train {
 
@@ -77,6 +79,18 @@ void add_adapters(nn::Module& model, const config::LoraConfig& config) {
                {.rank = config.rank(), .alpha = config.alpha(), .dropout = config.dropout()});
 }
 
+/// Adapters for the layers of the folder that model.lora.weights names, without its values.
+void add_saved_adapters(nn::Module& model, const config::LoraConfig& config) {
+  const PeftAdapters saved(config.weights());
+  LS_CHECK(saved.rank() == config.rank() && saved.alpha() == config.alpha(), ConfigError,
+           "[model.lora.weights] the adapters in {} have rank {} and alpha {}: got {} and {}. Set "
+           "model.lora.rank and model.lora.alpha to theirs.",
+           config.weights(), saved.rank(), saved.alpha(), config.rank(), config.alpha());
+  model.freeze();
+  nn::add_lora(model, [&](std::string_view path) { return saved.contains(model, path); },
+               {.rank = config.rank(), .alpha = config.alpha(), .dropout = config.dropout()});
+}
+
 void freeze(nn::Module& model, const Patterns& patterns) {
   std::vector<std::string> names;
   for (const nn::NamedParameter& each : model.named_parameters()) names.push_back(each.name);
@@ -111,8 +125,16 @@ bool fits_pattern(std::string_view name, std::string_view pattern) {
 }
 
 void choose_trained_parts(nn::Module& model, const config::ModelConfig& config) {
-  if (config.has_lora()) add_adapters(model, config.lora());
+  if (config.has_lora()) {
+    const bool is_new = config.lora().weights().empty();
+    (is_new ? add_adapters : add_saved_adapters)(model, config.lora());
+  }
   freeze(model, config.freeze());
+}
+
+void load_initial_weights(nn::Module& model, const config::ModelConfig& config) {
+  if (!config.weights().empty()) load_weights(model, config.weights());
+  if (!config.lora().weights().empty()) PeftAdapters(config.lora().weights()).load_into(model);
 }
 
 ParameterGroups parameter_groups(const config::OptimizerConfig& config,

@@ -20,9 +20,12 @@ namespace lockstep::train {
 bool fits_pattern(std::string_view name, std::string_view pattern);
 
 /// Gives the model the adapters of model.lora, freezing all other parameters, and freezes those of
-/// model.freeze. Throws ConfigError for a pattern that fits nothing, and where nothing is left to
-/// train.
+/// model.freeze. Throws ConfigError for a pattern that fits nothing, for adapters in
+/// model.lora.weights of another rank, and where nothing is left to train.
 void choose_trained_parts(nn::Module& model, const config::ModelConfig& config);
+/// Loads the weights that the model and its adapters begin with, where model.weights and
+/// model.lora.weights name some; `choose_trained_parts` was called before. Throws CheckpointError.
+void load_initial_weights(nn::Module& model, const config::ModelConfig& config);
 
 /// The groups of a resolved optimizer message, of which the last is of the parameters that no other
 /// fits, and the group of each of `names`.

@@ -47,6 +47,10 @@ TEST(Lora, RefusesValuesOutsideTheirRanges) {
       classifier_problem({"model.lora.targets=[]"}),
       "--set model.lora.targets=[]: model.lora.targets is []: expected a pattern of the names "
       "of linear layers, such as \"*\".");
+  EXPECT_EQ(
+      classifier_problem({"model.lora.weights=a"}),
+      "--set model.lora.weights=a: model.lora.weights needs model.weights: expected the folder of "
+      "the model that the adapters were trained on.");
 }
 
 TEST(Freeze, APatternMustNotBeEmpty) {

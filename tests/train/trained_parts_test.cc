@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -236,6 +237,48 @@ TEST(Lora, AdaptersAreWrittenAsPeftReadsThem) {
                            "\"h.0.mlp.c_fc\"", "\"fan_in_fan_out\": true"}) {
     EXPECT_NE(config.find(part), std::string::npos) << part << " in " << config;
   }
+}
+
+/// A run on `base` that goes on with the adapters of the run in `first`.
+config::RunConfig with_adapters_of(const TemporaryDirectory& first, const TemporaryDirectory& own,
+                                   const std::string& base, const std::string& more) {
+  return layered_run(own, kLora + base + "model { lora { weights: \"" +
+                              (first / "run" / "adapter").string() + "\" } } " + more);
+}
+
+TEST(Lora, ARunBeginsWithTheAdaptersOfAnother) {
+  const TemporaryDirectory root, first, second, third, fourth;
+  rethrow_first(run_on_ranks(layered_run(root, "train { steps: 5 }"), root, 1));
+  const std::string base = "model { weights: \"" + (root / "run").string() + "\" } ";
+  const std::string some = "model { lora { targets: [\"c_attn\", \"h.1.mlp.c_fc\"] } } ";
+  rethrow_first(run_on_ranks(
+      layered_run(first, kLora + base + some + "optimizer { learning_rate: 1e-2 }"), first, 1));
+  const config::RunConfig config = with_adapters_of(first, second, base, "train { steps: 4 }");
+  const std::unique_ptr<Task> task = build_task(config);
+  EXPECT_EQ(nn::adapted_layers(task->model()).size(), 3u);
+  const double trained = loss_of_folder(config, first / "run");
+  EXPECT_NEAR(task->evaluate({})->loss, trained, 1e-4);
+  EXPECT_GT(std::abs(trained - loss_of_folder(config, root / "run")), 1e-3);
+  for (const nn::NamedParameter& each : task->model().named_parameters()) {
+    EXPECT_EQ(each.tensor.requires_grad(), nn::is_lora_parameter(each.name)) << each.name;
+  }
+  const std::string steps = "train { steps: 4 } ";
+  rethrow_first(run_on_ranks(config, second, 1));
+  rethrow_first(run_on_ranks(with_adapters_of(first, third, base, steps), third, 2));
+  EXPECT_NEAR(loss_of_folder(config, second / "run"), loss_of_folder(config, third / "run"), 1e-4);
+  const config::RunConfig sharded =
+      with_adapters_of(first, fourth, base, steps + "parallel { strategy: FULL_SHARD }");
+  expect_error<ConfigError>([&] { rethrow_first(run_on_ranks(sharded, fourth, 2)); },
+                            "model.lora.weights is read by ranks with whole weights");
+}
+
+TEST(Lora, AdaptersOfAnotherRankAreRefused) {
+  const TemporaryDirectory first, second;
+  rethrow_first(run_on_ranks(layered_run(first, kLora + "train { steps: 1 }"), first, 1));
+  const std::string base = "model { weights: \"" + (first / "run").string() + "\" } ";
+  expect_error<ConfigError>(
+      [&] { Trainer::create(with_adapters_of(first, second, base, "model { lora { rank: 4 } }")); },
+      "[model.lora.weights] the adapters in ", " have rank 2 and alpha 6: got 4 and 6. Set ");
 }
 
 TEST(Lora, FineTuningBeginsWithTheWeightsOfAnotherRun) {
