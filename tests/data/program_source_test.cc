@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -196,6 +197,47 @@ TEST_F(PythonSource, AnExceptionIsAnErrorWithItsPlaceAndTheNextAnswerIsWhole) {
   EXPECT_THAT(ask_for(source, 3, 0).inputs, ElementsAre(1, 1));
   expect_error<DataError>([&] { (void)ask_for(source, 4, 0); },
                           "ValueError: expected 3 tokens, or 2 inputs and as many targets, got 1");
+}
+
+TEST_F(PythonSource, DocumentsThatAreReadInOrderGiveTheSameSequencesInAnyOrder) {
+  const std::string file = folder_.path() / "stream.py";
+  write_text(file, "import sys\nsys.path.insert(0, '" LOCKSTEP_SOURCE_DIR
+                   "/python/lockstep')\nfrom data import Stream, serve\n"
+                   "def documents(epoch): return ([10 + i] * 3 for i in range(20))\n"
+                   "serve(Stream(documents, identity='twenty', end_of_text=1, shuffle_buffer=8, "
+                   "held_out=2))\n");
+  ProgramSourceOptions asked = options("python3 " + file);
+  asked.vocabulary = 100;
+  asked.sequences_per_step = 4;
+  asked.length = 5;
+  const ProgramSource source(asked), resumed(asked);
+  std::vector<std::vector<int64_t>> rows;
+  std::map<int64_t, int> times;  // that each token was trained on
+  for (int64_t step = 0; step < 18; ++step) {
+    for (int64_t index = 0; index < 4; ++index) {
+      rows.push_back(ask_for(source, step, index, 5).targets);
+      for (const int64_t token : rows.back()) ++times[token];
+    }
+  }
+  for (int64_t step = 17; step >= 0; step -= 3) {
+    for (const int64_t index : {3, 0, 2}) {
+      EXPECT_EQ(ask_for(resumed, step, index, 5).targets,
+                rows[static_cast<size_t>(step * 4 + index)]);
+    }
+  }
+  // 18 * 4 * 5 tokens are five epochs of 18 documents, which have four each.
+  EXPECT_EQ(times.size(), 19U);
+  for (const auto& [token, count] : times) {
+    if (token == 1) continue;
+    EXPECT_EQ(count, 15) << token;
+  }
+  EXPECT_FALSE(times.contains(10) || times.contains(11));
+  EXPECT_NE(std::vector(rows.begin(), rows.begin() + 14),
+            std::vector(rows.begin() + 14, rows.begin() + 28));
+  ASSERT_EQ(source.validation_windows(5), 2);
+  Answered window = ask_for(source, 0, 0, 5);
+  EXPECT_EQ(source.validation_window(1, window.inputs, window.targets), 2);
+  EXPECT_THAT(window.inputs, ElementsAre(11, 11, 0, 0, 0));
 }
 
 }  // namespace
