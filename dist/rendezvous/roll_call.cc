@@ -256,7 +256,8 @@ class RollCall::Round {
 
   /// Closes the connection of one that does not know the key.
   void admit(Connection connection, StoreMessage hello) {
-    if (hello.kind != Kind::kHello || !has_form(hello, 1, 3) || hello.texts[0] != kRollMagic) return;
+    if (hello.kind != Kind::kHello || !has_form(hello, 1, 3) || hello.texts[0] != kRollMagic)
+      return;
     if (!same_secret(hello.texts[1], call_.key_)) return;
     const int64_t rank = hello.numbers[0];
     if (rank < 0 || rank >= static_cast<int64_t>(size()) || rank == call_.rank_) return;

@@ -12,8 +12,7 @@ namespace lockstep::dist {
 /// Runs `body` on two ranks and returns the operations that rank 0's flight recorder has with a
 /// label, each once: "all_reduce of bucket 1".
 inline std::set<std::string> labelled_operations(const std::function<void(ProcessGroup&)>& body) {
-  const auto first =
-      all_communicators(2, [&](ProcessGroup& group, Communicator&) { body(group); });
+  const auto first = all_communicators(2, [&](ProcessGroup& group, Communicator&) { body(group); });
   std::set<std::string> found;
   for (const FlightRecord& record : first->recorder().records()) {
     if (record.label[0] == '\0') continue;
