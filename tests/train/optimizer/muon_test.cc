@@ -370,19 +370,17 @@ TEST(MuonRun, HasTheSameBitsOnAnyNumberOfThreadsAndRanksWhereTheRunIsBitwise) {
 TEST(MuonRun, RanksThatShareTheMatricesHaveTheBitsOfThoseThatDoNot) {
   const TemporaryDirectory folder;
   const std::string groups =
-      "optimizer { groups { parameters: \"h.0\" learning_rate_factor: 0.5 } groups { parameters: "
-      "\"wte\" } } train { weight_average { decay: 0.9 } } ";
-  for (const std::string& more : {std::string(), groups, std::string("precision: BF16_MIXED "),
-                                  std::string("device: \"host:0\" ")}) {
-    const std::string base = more + "train { micro_batch_size: 1 } ";
+      "groups { parameters: \"h.0\" learning_rate_factor: 0.5 } groups { parameters: \"wte\" }";
+  for (const auto& [more, optimizer] : std::vector<std::pair<std::string, std::string>>{
+           {"", ""}, {"", groups}, {"precision: BF16_MIXED", ""}, {"device: \"host:0\"", ""}}) {
+    const std::string base = more + " train { micro_batch_size: 1 }";
+    const config::RunConfig alone = muon_run(folder, base, optimizer),
+                            shared = muon_run(folder, base, optimizer, "share_ranks: true");
     for (const int ranks : {2, 4}) {
-      const config::RunConfig alone = muon_run(folder, base),
-                              shared = muon_run(folder, base, "", "share_ranks: true");
       EXPECT_TRUE(traces(shared, ranks, 3) == traces(alone, ranks, 3)) << more << ranks;
     }
     // A single rank has nobody to share with.
-    EXPECT_TRUE(trace(muon_run(folder, base, "", "share_ranks: true"), 3) ==
-                trace(muon_run(folder, base), 3));
+    EXPECT_TRUE(trace(shared, 3) == trace(alone, 3));
   }
   expect_exact_resume("optimizer { muon { share_ranks: true } } ", 2);
 }
