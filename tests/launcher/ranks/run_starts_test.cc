@@ -144,16 +144,20 @@ TEST_F(RunStarts, LaunchDoesNotStartAgainWhatWasStopped) {
 }
 
 TEST_F(RunStarts, ARefusedSecondJobWritesNothingIntoTheFirstOnesRun) {
-  // The lock of a run that is going on, without one that writes.
-  ASSERT_EQ(train(2, "run", "--steps 3").status, 0);
-  const std::string before = contents("run");
-  const Result second =
-      shell("exec 9<run; flock -n 9 || exit 9; " + mpirun() +
-            fmt::format(" -np 2 '{}/lockstep' train run.txtpb --run-dir run --steps 6",
-                        LOCKSTEP_BIN_DIR));
-  EXPECT_EQ(second.status, 2) << second.errors;
-  EXPECT_THAT(second.errors, HasSubstr("a run is there already"));
-  EXPECT_EQ(contents("run"), before);
+  for (const std::string more :
+       {"", " --set parallel.strategy=FULL_SHARD --set checkpoint.files=SHARDS"}) {
+    // The lock of a run that is going on, without one that writes.
+    ASSERT_EQ(train(2, "run", "--steps 3" + more).status, 0) << more;
+    const std::string before = contents("run");
+    const Result second =
+        shell("exec 9<run; flock -n 9 || exit 9; " + mpirun() +
+              fmt::format(" -np 2 '{}/lockstep' train run.txtpb --run-dir run --steps 6{}",
+                          LOCKSTEP_BIN_DIR, more));
+    EXPECT_EQ(second.status, 2) << second.errors;
+    EXPECT_THAT(second.errors, HasSubstr("a run is there already"));
+    EXPECT_EQ(contents("run"), before) << more;
+    std::filesystem::remove_all(folder_ / "run");
+  }
 }
 
 TEST_F(RunStarts, TheWordsOfTheRankThatFailsReachTheOthersAndTheTrace) {
