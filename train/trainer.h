@@ -127,14 +127,14 @@ class Trainer {
     Position position;
     int64_t micro_batch_size = 1;  ///< samples
     std::optional<ScheduleEnd> early_end;
-    // Of a model that is spread over ranks: what `own_parts` was, and the number of the part.
+    // If the model is spread over ranks, these are what `own_parts` was, and the part's number.
     int part = -1;
     std::vector<Tensor> parts;
     int64_t updates = 0;  ///< Optimizer::steps
   };
   /// Trains on from there, in micro-batches of that size. Takes nothing of `legacy` if it throws.
-  /// Of a model that is spread over ranks, which must be as many as before, a rank whose number in
-  /// them is that of another part has no values until they are written to `own_parts`. Throws
+  /// A model may be spread over as many ranks as before: then a rank that keeps another part than
+  /// it did has no values until they are written to `own_parts`. Throws
   /// ConfigError where the ranks of `group` cannot share steps so.
   static Trainer create(const config::RunConfig& config, Legacy& legacy, dist::ProcessGroup* group);
   /// Ends this trainer, whose group may have failed; nothing of it may be used afterwards.
@@ -161,8 +161,8 @@ class Trainer {
   /// devices that is not known. Takes back what else it has changed, so that nothing but saving may
   /// follow.
   bool keeps_steps_done();
-  /// The same of what this rank keeps of a model that is spread over groups of ranks
-  /// (parallel.strategy HYBRID_SHARD); of others as `keeps_steps_done`.
+  /// Tells the same about the part that this rank keeps of a model that is spread over groups of
+  /// ranks (parallel.strategy HYBRID_SHARD), and about other models what `keeps_steps_done` does.
   bool keeps_own_state();
   /// How many steps will be done after `finish_step`, where the last `step` of such a model has
   /// thrown because a rank was lost after this one had all that its update needs; else -1. No rank
@@ -218,9 +218,9 @@ class Trainer {
   bool is_sharded() const { return sharded_ != nullptr; }
   /// This rank's number among those that keep the parts of one model; -1: it is not spread.
   int part() const { return sharded_ == nullptr ? -1 : group_->rank() % sharded_->shard_size(); }
-  /// Of a model that is spread: what this rank keeps of parameters and of the optimizer's state, in
-  /// an order that is that of every rank with the same part. Call `parts_written` after values were
-  /// written to it, on all ranks.
+  /// Returns what this rank keeps of a spread model's parameters and of the optimizer's state, in
+  /// the order of every rank with the same part. Call `parts_written` on all ranks after values
+  /// were written to it.
   std::vector<Tensor> own_parts();
   void parts_written() { sharded_->mark_changed(); }
   /// Whether ranks have state of their own: of a sharded model, or by parallel.local_sgd.

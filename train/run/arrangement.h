@@ -16,7 +16,7 @@ struct StateTold {
   int part = -1;          ///< of the model, where each rank of a group keeps one; -1: none
 
   std::string text() const;
-  /// Of `text`; anything else is a state that is not whole.
+  /// Reads what `text` wrote; anything else is taken for a state that is not whole.
   static StateTold of(const std::string& text);
   /// Whether its state is, or can be, that after so many steps.
   bool comes_to(int64_t step) const { return step >= 0 && (steps == step || finishes == step); }
