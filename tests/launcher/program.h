@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <regex>
 #include <string>
+#include <vector>
 
 #include "tests/core/base/temporary_directory.h"
 
@@ -61,6 +63,17 @@ class Program : public testing::Test {
                           2 + 3.0 / static_cast<double>(step) + (step > 3 ? shift : 0));
     }
     put_file(folder_ / (name + "/metrics.jsonl"), text);
+  }
+
+  /// The loss of each step that the run in `folder` has recorded.
+  std::vector<double> losses(const std::string& folder) const {
+    const std::string text = file_content(folder_ / (folder + "/metrics.jsonl"));
+    const std::regex number("\"loss\":([-0-9.e+]+)");
+    std::vector<double> result;
+    for (std::sregex_iterator match(text.begin(), text.end(), number), end; match != end; ++match) {
+      result.push_back(std::stod((*match)[1]));
+    }
+    return result;
   }
 
   train::TemporaryDirectory folder_;

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <regex>
 #include <string>
-#include <vector>
 
 #include "tests/launcher/program.h"
 
@@ -46,16 +44,6 @@ class RanksTest : public Program {
   /// Runs `what` beside rank 1 once the run in folder "run" has made a step.
   static std::string rank_1(const std::string& what) {
     return beside_rank(1, "[ -s run/metrics.jsonl ]", what);
-  }
-
-  std::vector<double> losses(const std::string& folder) const {
-    const std::string text = file_content(folder_ / (folder + "/metrics.jsonl"));
-    const std::regex number("\"loss\":([-0-9.e+]+)");
-    std::vector<double> result;
-    for (std::sregex_iterator match(text.begin(), text.end(), number), end; match != end; ++match) {
-      result.push_back(std::stod((*match)[1]));
-    }
-    return result;
   }
 };
 

@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <regex>
 #include <string>
-#include <vector>
 
 #include "tests/launcher/program.h"
 
@@ -34,15 +32,6 @@ class GpuRanks : public Program {
         fmt::format("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun "
                     "--oversubscribe --bind-to none -np {} env {} '{}/lockstep' train run.txtpb {}",
                     ranks, variables, LOCKSTEP_BIN_DIR, arguments));
-  }
-  std::vector<double> losses(const std::string& folder) const {
-    const std::string text = file_content(folder_ / (folder + "/metrics.jsonl"));
-    const std::regex number("\"loss\":([-0-9.e+]+)");
-    std::vector<double> result;
-    for (std::sregex_iterator match(text.begin(), text.end(), number), end; match != end; ++match) {
-      result.push_back(std::stod((*match)[1]));
-    }
-    return result;
   }
 };
 
