@@ -41,6 +41,8 @@ constexpr seconds kLossToTermInSave(120);
 constexpr milliseconds kSaveCheck(100);
 /// How often launch looks for ranks that are stopped while others have ended.
 constexpr milliseconds kStoppedCheck(500);
+/// Time for a process that has not joined the others to notice that the run is over.
+constexpr seconds kOverToEnd(2);
 /// Time for the ranks to start after a stop request; if there are none by then, the job is ended.
 constexpr seconds kRequestWait(2);
 /// mpirun can lock itself up in its own end, after the ranks' (PMIx_server_finalize).
@@ -246,6 +248,7 @@ bool LaunchAttempt::take_ends() {
     all = all && process->status();
     if (!just_now || launches() || terminating_) continue;
     if (ended_well(*process->status())) continue;
+    if (joining_.contains(process->rank()) && is_over()) continue;
     note_failure(failure_of(process->rank(), *process->status()));
   }
   return all;
@@ -283,10 +286,25 @@ bool LaunchAttempt::some_have_ended_well() const {
   });
 }
 
-void LaunchAttempt::end_left_out() {
+bool LaunchAttempt::is_over() const {
+  return some_have_ended_well() && std::ranges::all_of(processes_, [&](const auto& each) {
+           return each->status() || joining_.contains(each->rank());
+         });
+}
+
+void LaunchAttempt::end_left_out(Clock::time_point now) {
   if (plan_.options.fewest_left == 0 || !some_have_ended_well()) return;
+  if (!outside_deadline_ && is_over()) outside_deadline_ = now + kOverToEnd;
+  const bool is_late = outside_deadline_ && !outside_ended_ && now >= *outside_deadline_;
+  outside_ended_ = outside_ended_ || is_late;
   for (const auto& process : processes_) {
-    if (!process->status() && is_stopped(process->pid())) process->child().signal_group(SIGKILL);
+    if (process->status()) continue;
+    if (is_late) {
+      say("rank {} has not joined the others, which have ended: ending it", process->rank());
+    } else if (!is_stopped(process->pid())) {
+      continue;
+    }
+    process->child().signal_group(SIGKILL);
   }
 }
 
@@ -413,7 +431,7 @@ void LaunchAttempt::act_on_deadlines() {
     terminate();
   }
   if (due(kill_deadline_)) kill();
-  end_left_out();
+  end_left_out(now);
   bring_back(now);
   if (watch_ && watch_()) watch_ = {};
   output_.show_what_is_due(now);

@@ -6,7 +6,8 @@
 //
 // RANK is compared with OMPI_COMM_WORLD_RANK, START with LOCKSTEP_RESTART_COUNT (without it the
 // fault comes in every start of the job); OPERATOR is relu, threshold_backward, _block_square_sums,
-// or load, which is called once, before the ranks meet; CALL counts from 1; and WHAT is
+// load, which is called once, before the ranks meet, or join, the same in a process that joins them;
+// CALL counts from 1; and WHAT is
 //
 //   segv    SIGSEGV
 //   kill    SIGKILL, after MILLISECONDS if given: the rank continues meanwhile
@@ -22,6 +23,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -70,6 +72,15 @@ Fault fault_in(const std::string& op) {
     }
   }
   return {};
+}
+
+/// Whether this process was started with --join.
+bool joins() {
+  std::ifstream arguments("/proc/self/cmdline");
+  for (std::string each; std::getline(arguments, each, '\0');) {
+    if (each == "--join") return true;
+  }
+  return false;
 }
 
 /// Counts the calls of one operator, and causes the fault at its call.
@@ -140,6 +151,7 @@ void block_square_sums(Result out, const std::vector<View>& self) {
 
 LS_PLUGIN(library) {
   Calls("load").count();
+  if (joins()) Calls("join").count();
   library.override_kernel("relu", &relu);
   library.override_kernel("threshold_backward", &threshold_backward);
   library.override_kernel("_block_square_sums", &block_square_sums);

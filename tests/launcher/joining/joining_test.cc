@@ -237,6 +237,19 @@ TEST_F(ComingBack, TheJobIsStartedAgainWhereOnlyThoseAreLeftThatHaveNotJoined) {
   EXPECT_EQ(launched.end().status, 75);
 }
 
+TEST_F(ComingBack, AProcessThatIsStillOutsideEndsWithTheRun) {
+  // One that is started again sleeps before it looks for the others.
+  Launched launched = launch("--max-restarts 3", "1:join:1:sleep:1000000000");
+  ASSERT_TRUE(comes_true([&] { return steps() > 0; }));
+  ::kill(process_of(launched, 1), SIGKILL);
+  ASSERT_TRUE(launched.says("rank 1 is started again in"));
+  ASSERT_TRUE(comes_true([&] { return process_of(launched, 1) > 0; }));
+  ::kill(process_of(launched, 0), SIGUSR1);
+  const Result result = launched.end();
+  EXPECT_EQ(result.status, 75) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("rank 1 has not joined the others, which have ended"));
+}
+
 TEST_F(ComingBack, OptionsThatDoNotGoTogetherAreRefused) {
   const Result alone = run("launch --transport tcp -np 2 --max-ranks 2 run.txtpb");
   EXPECT_EQ(alone.status, 2);
