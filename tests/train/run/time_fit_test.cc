@@ -106,8 +106,8 @@ class TimeFitRun : public testing::Test {
                                    "steps: {} time_limit_seconds: {} sample_bytes: 0 }} {}",
                                    kMany, seconds, more));
   }
-  /// Calls `run` with more and more time until the cool-down came in time: returns the config that
-  /// the run then left.
+  /// Calls `run` with more and more time until a cool-down of several steps came in time: returns
+  /// the config that the run then left.
   template <class Run>
   config::RunConfig until_fitted(const Run& run) {
     for (double seconds = 0.25;; seconds *= 2) {
@@ -115,7 +115,8 @@ class TimeFitRun : public testing::Test {
       run(seconds);
       const std::vector<std::string> file = {(folder_ / "run/config.txtpb").string()};
       const config::RunConfig left = config::load(file);
-      if (left.train().steps() < kMany && rates("run").size() == size_of(left)) return left;
+      const bool is_fitted = left.train().steps() < kMany && left.schedule().cooldown_steps() > 3;
+      if (is_fitted && rates("run").size() == size_of(left)) return left;
       if (seconds > 60) throw std::runtime_error("no run had time for its cool-down");
     }
   }
