@@ -1,5 +1,6 @@
 #include "core/dispatch/element_loop.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -48,11 +49,13 @@ void LoopProgram::assign_buffers() {
       result.buffer = unused.back();
       unused.pop_back();
     }
-    for (size_t slot = 0; slot < slots.size(); ++slot) {
-      if (slots[slot].buffer != -1 && last_read[slot] == i &&
-          steps[i].result != static_cast<int32_t>(slot)) {
-        unused.push_back(slots[slot].buffer);
-      }
+    std::vector<int32_t> read = steps[i].operands;
+    std::ranges::sort(read);
+    const auto repeated = std::ranges::unique(read);
+    read.erase(repeated.begin(), repeated.end());
+    for (const int32_t slot : read) {
+      const int32_t buffer = slots[static_cast<size_t>(slot)].buffer;
+      if (buffer != -1 && last_read[static_cast<size_t>(slot)] == i) unused.push_back(buffer);
     }
   }
 }
