@@ -22,10 +22,18 @@ std::optional<TensorRanges> open_here(const dist::ProcessGroup& group,
   }
 }
 
+/// Which tensors of the list are in rank 0's files: '1' for each that is.
+std::string known_of(dist::ProcessGroup& group, const std::optional<TensorRanges>& files) {
+  std::string own;
+  for (size_t i = 0; group.rank() == 0 && i < files->size(); ++i) own += files->has(i) ? '1' : '0';
+  return dist::all_gather_texts(group, own, dist::at_start(group)).front();
+}
+
 /// Rank 0 reads what rank `to` keeps, and sends it.
 void send_runs(dist::ProcessGroup& group, const TensorRanges& files,
                const std::vector<KeptRun>& runs, int to, const TensorOptions& options) {
   for (const KeptRun& run : runs) {
+    if (!files.has(run.tensor)) continue;
     const Tensor values = empty({run.end - run.first}, options);
     files.read(run.tensor, run.first, run.end, values);
     group.send(values, to).wait();
@@ -41,11 +49,12 @@ std::optional<TensorRanges> read_on_ranks(
   const std::vector<std::string> seen = dist::all_gather_texts(
       group, files ? files->identity() : std::string(), dist::at_start(group));
   const bool sees = seen[static_cast<size_t>(group.rank())] == seen.front();
+  const std::string known = known_of(group, files);
   const std::vector<KeptRun> own = runs(group.rank());
   for (const KeptRun& run : own) {
     if (sees) {
       files->read(run.tensor, run.first, run.end, run.values);
-    } else {
+    } else if (known[run.tensor] == '1') {
       group.recv(run.values, 0).wait();
     }
   }

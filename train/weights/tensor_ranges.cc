@@ -185,7 +185,7 @@ void TensorRanges::read(size_t number, int64_t first, int64_t end, const Tensor&
 
 void TensorRanges::read_whole(size_t number, const Tensor& into) const {
   const NoGradGuard no_grad;
-  if (places_[number].empty()) return;
+  if (!has(number)) return;
   const Tensor values = empty({into.numel()}, into.options());
   read(number, 0, into.numel(), values);
   into.copy_(values.view(into.sizes()));

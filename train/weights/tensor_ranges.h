@@ -35,6 +35,11 @@ class TensorRanges {
   void verify(int part = 0, int parts = 1) const;
   /// Names, sizes and hashes of the headers: another host with the same text has these files.
   std::string identity() const;
+  /// Number of tensors in the list.
+  size_t size() const { return places_.size(); }
+  /// Whether the files have elements of tensor `number` of the list. Those of adapters may be
+  /// absent.
+  bool has(size_t number) const { return !places_[number].empty(); }
   /// Writes elements `first` to `end` - 1 of tensor `number`, in the order of the list and with the
   /// shape that it has there, to `into`, [end - first] on any device, converted to its dtype.
   /// The matrices of adapters keep their values where the files have no adapters.

@@ -2,16 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "autograd/grad_mode.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/generator.h"
 #include "dist/group/thread_group.h"
+#include "nn/adapters/lora.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/core/expect_error.h"
 #include "tests/dist/group/on_ranks.h"
@@ -134,6 +137,39 @@ TEST(TensorRanges, RankZeroReadsForRanksThatDoNotSeeTheFiles) {
       const int64_t first = elements[i] * group.rank() / 3;
       EXPECT_EQ(floats(values[i]), std::vector<float>(whole.begin() + first,
                                                       whole.begin() + first + values[i].numel()));
+    }
+  });
+}
+
+TEST(TensorRanges, AdaptersThatFilesLackKeepTheirValuesAlsoWhereRankZeroReads) {
+  const TemporaryDirectory folder;
+  manual_seed(1);
+  save_weights(nn::Gpt2(tiny_gpt2()), folder / "model.safetensors");
+  dist::all_ranks(2, [&](dist::ProcessGroup& group) {
+    nn::Gpt2 model(tiny_gpt2());
+    nn::add_lora(model, [](std::string_view) { return true; }, {.rank = 2});
+    const std::vector<nn::StoredParameter> stored = model.stored_parameters();
+    const NoGradGuard no_grad;
+    for (const nn::StoredParameter& each : stored) each.tensor.fill_(7);
+    const auto runs = [&](int rank) {
+      std::vector<KeptRun> kept;
+      for (size_t i = 0; i < stored.size(); ++i) {
+        kept.push_back({i, 0, stored[i].tensor.numel(), {}});
+        if (rank == group.rank()) kept.back().values = stored[i].tensor.view({-1});
+      }
+      return kept;
+    };
+    (void)read_on_ranks(
+        group,
+        [&] {
+          const bool sees = group.rank() == 0;
+          return TensorRanges::of_weights(sees ? folder.path() : folder / "elsewhere", stored);
+        },
+        runs);
+    for (const nn::StoredParameter& each : stored) {
+      const std::vector<float> values = floats(each.tensor);
+      const bool kept = std::ranges::count(values, 7.0F) == std::ssize(values);
+      EXPECT_EQ(kept, nn::is_lora_parameter(each.name)) << each.name << group.rank();
     }
   });
 }
