@@ -124,6 +124,16 @@ void Module::fill_parameter(const Tensor& parameter, const Tensor& into) const {
   found->fill(into);
 }
 
+bool Module::fill_later(const Tensor& parameter, const FillValues& fill) {
+  for (DeferredValues& each : deferred_) {
+    if (!each.parameter.is_same(parameter)) continue;
+    each.fill = fill;
+    return true;
+  }
+  return std::ranges::any_of(
+      children_, [&](const Child& child) { return child.module->fill_later(parameter, fill); });
+}
+
 void Module::zero_grad(bool set_to_none) const {
   const NoGradGuard no_grad;
   for (const Tensor& parameter : parameters()) {

@@ -64,6 +64,9 @@ class Module {
   /// of one below would have got when it was made (nn/initial_values.h). The generator's state
   /// stays. Throws Error for a parameter whose values were not deferred.
   void fill_parameter(const Tensor& parameter, const Tensor& into) const;
+  /// From now on it writes those of `fill`, if the parameter's values were deferred. Returns
+  /// whether they were.
+  bool fill_later(const Tensor& parameter, const FillValues& fill);
 
   /// Removes the gradients of all parameters; with `set_to_none` false fills existing gradients
   /// with zeros instead.

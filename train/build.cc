@@ -155,7 +155,7 @@ std::unique_ptr<Task> build_task(const config::RunConfig& config, const StepShar
   std::optional<nn::DeferValuesGuard> later;
   const bool is_alone = share.micro_batches * share.micro_batch_size == config.train().batch_size();
   if (!is_alone && config.parallel().strategy() != config::ParallelConfig::DDP &&
-      config.model().weights().empty() && config.model().lora().weights().empty()) {
+      config.model().weights().empty()) {
     later.emplace();
   }
   if (is_classifier(config)) {

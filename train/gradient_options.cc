@@ -123,9 +123,6 @@ std::string conflict_with_sharding(const config::RunConfig& config) {
         "{}",
         config.device());
   }
-  if (!config.model().lora().weights().empty()) {
-    return "model.lora.weights is read by ranks with whole weights";
-  }
   if (config.optimizer().has_muon()) {
     return "optimizer.muon needs whole matrices, of which a rank has parts";
   }

@@ -87,6 +87,17 @@ TEST(InitialValues, DeferredParametersTakeNoMemory) {
   expect_error<DeviceError>([&] { (void)layer.weight.data(); }, "has no values yet");
 }
 
+TEST(InitialValues, DeferredValuesAreThoseThatWereGivenLast) {
+  const DeferValuesGuard later;
+  Mlp model({.inputs = 5, .hidden_widths = {7}, .classes = 3});
+  const Tensor parameter = model.parameters()[1];
+  EXPECT_TRUE(model.fill_later(parameter, fill_with(3)));
+  const Tensor values = empty(parameter.sizes());
+  model.fill_parameter(parameter, values);
+  EXPECT_TRUE(same_bits(values, full(parameter.sizes(), 3)));
+  EXPECT_FALSE(model.fill_later(empty({7}), fill_with(3)));
+}
+
 TEST(InitialValues, AParameterThatHasItsValuesIsNotFilledAgain) {
   const Linear layer(2, 3, true);
   expect_error<Error>(

@@ -247,7 +247,7 @@ config::RunConfig with_adapters_of(const TemporaryDirectory& first, const Tempor
 }
 
 TEST(Lora, ARunBeginsWithTheAdaptersOfAnother) {
-  const TemporaryDirectory root, first, second, third, fourth;
+  const TemporaryDirectory root, first, second, third;
   rethrow_first(run_on_ranks(layered_run(root, "train { steps: 5 }"), root, 1));
   const std::string base = "model { weights: \"" + (root / "run").string() + "\" } ";
   const std::string some = "model { lora { targets: [\"c_attn\", \"h.1.mlp.c_fc\"] } } ";
@@ -266,10 +266,26 @@ TEST(Lora, ARunBeginsWithTheAdaptersOfAnother) {
   rethrow_first(run_on_ranks(config, second, 1));
   rethrow_first(run_on_ranks(with_adapters_of(first, third, base, steps), third, 2));
   EXPECT_NEAR(loss_of_folder(config, second / "run"), loss_of_folder(config, third / "run"), 1e-4);
-  const config::RunConfig sharded =
-      with_adapters_of(first, fourth, base, steps + "parallel { strategy: FULL_SHARD }");
-  expect_error<ConfigError>([&] { rethrow_first(run_on_ranks(sharded, fourth, 2)); },
-                            "model.lora.weights is read by ranks with whole weights");
+}
+
+TEST(Lora, RunsThatShardBeginWithTheSameAdaptersToTheBit) {
+  const TemporaryDirectory root, first, alone;
+  rethrow_first(run_on_ranks(layered_run(root, "train { steps: 2 }"), root, 1));
+  const std::string base = "model { weights: \"" + (root / "run").string() + "\" } ";
+  rethrow_first(run_on_ranks(
+      layered_run(first, kLora + base + "train { steps: 2 } optimizer { learning_rate: 1e-2 }"),
+      first, 1));
+  const std::string bitwise =
+      "reproducibility: BITWISE train { steps: 2 batch_size: 8 micro_batch_size: 1 } ";
+  rethrow_first(run_on_ranks(with_adapters_of(first, alone, base, bitwise), alone, 1));
+  for (const char* strategy :
+       {"DDP", "FULL_SHARD", "SHARD_GRAD_OP", "SHARD_OPTIMIZER", "HYBRID_SHARD shard_size: 2"}) {
+    const TemporaryDirectory own;
+    const config::RunConfig config =
+        with_adapters_of(first, own, base, bitwise + "parallel { strategy: " + strategy + " }");
+    rethrow_first(run_on_ranks(config, own, 2));
+    EXPECT_EQ(weights_of(own), weights_of(alone)) << strategy;
+  }
 }
 
 TEST(Lora, AdaptersOfAnotherRankAreRefused) {

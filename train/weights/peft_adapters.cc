@@ -97,7 +97,7 @@ PeftAdapters::PeftAdapters(const fs::path& folder) : path_(folder.string()) {
 
   const fs::path tensors = folder / "adapter_model.safetensors";
   check_file(tensors);
-  file_ = std::make_unique<const SafetensorsFile>(tensors);
+  file_ = std::make_shared<const SafetensorsFile>(tensors);
   for (const TensorRecord& each : file_->tensors()) {
     std::string_view name = each.name;
     LS_CHECK(name.starts_with(kWrapped) && nn::is_lora_parameter(name), CheckpointError,
@@ -143,7 +143,12 @@ void PeftAdapters::load_into(nn::Module& model) const {
         path_, record->name, fmt::format("[{}]", fmt::join(record->shape, ", ")), tensor.shape());
   }
   const NoGradGuard no_grad;
-  for (const auto& [tensor, record] : values) tensor.copy_(tensor_of(*record));
+  for (const auto& [tensor, record] : values) {
+    const auto fill = [file = file_, from = record](const Tensor& into) {
+      into.copy_(tensor_of(*from));
+    };
+    if (!model.fill_later(tensor, fill)) fill(tensor);
+  }
 }
 
 }  // namespace lockstep::train

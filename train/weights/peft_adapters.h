@@ -27,7 +27,8 @@ class PeftAdapters {
   double alpha() const { return alpha_; }
   /// Whether the layer with this path in `model` has an adapter here.
   bool contains(const nn::Module& model, std::string_view path) const;
-  /// Fills the adapters of `model`, of this rank. Throws CheckpointError, and leaves the model
+  /// Fills the adapters of `model`, at once or, where their values are deferred
+  /// (nn/initial_values.h), by Module::fill_parameter. Throws CheckpointError, and leaves the model
   /// unchanged, unless its adapters are exactly these, with the same shapes.
   void load_into(nn::Module& model) const;
 
@@ -40,7 +41,7 @@ class PeftAdapters {
   std::string path_;
   int64_t rank_ = 0;
   double alpha_ = 0;
-  std::unique_ptr<const SafetensorsFile> file_;
+  std::shared_ptr<const SafetensorsFile> file_;  ///< until deferred values are written
   /// By the layer's name in the file, without what PEFT puts around it.
   std::map<std::string, Matrices, std::less<>> layers_;
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -9,11 +10,14 @@
 
 #include "autograd/grad_mode.h"
 #include "core/base/error.h"
+#include "core/ops/factory/factory.h"
 #include "core/ops/random/random.h"
+#include "core/ops/reduce/reduce.h"
 #include "nn/adapters/lora.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/train/tiny_models.h"
 #include "train/weights/adapter_files.h"
+#include "train/weights/tensor_file.h"
 
 namespace lockstep::train {
 namespace {
@@ -75,6 +79,22 @@ void expect_read_as_written(const Options& options) {
 TEST_F(PeftAdaptersTest, AreReadAsTheyAreWritten) {
   expect_read_as_written<nn::Gpt2>(tiny_gpt2());
   expect_read_as_written<nn::Llama>(tiny_llama());
+}
+
+TEST_F(PeftAdaptersTest, DeferredAdaptersAreFilledLater) {
+  const nn::DeferValuesGuard later;
+  nn::Gpt2 model(tiny_gpt2());
+  nn::add_lora(model, kIsProjection, {.rank = 2, .alpha = 6});
+  PeftAdapters(folder_.path()).load_into(model);
+  const std::vector<nn::NamedParameter> written = gpt2_->named_parameters();
+  for (const nn::NamedParameter& each : model.named_parameters()) {
+    if (!nn::is_lora_parameter(each.name)) continue;
+    const Tensor values = empty(each.tensor.sizes());
+    model.fill_parameter(each.tensor, values);
+    const auto same = std::ranges::find(written, each.name, &nn::NamedParameter::name);
+    ASSERT_NE(same, written.end());
+    EXPECT_TRUE(equal(values, same->tensor)) << each.name;
+  }
 }
 
 TEST_F(PeftAdaptersTest, SettingsThatChangeNothingAreAccepted) {
