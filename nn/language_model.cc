@@ -53,13 +53,18 @@ Init matrix_init(const Mup& mup, Init init) {
   return init;
 }
 
+std::vector<MultipliedRows> changed_rows(const LanguageModel& model, const Mup& from,
+                                         const Mup& to) {
+  std::vector<MultipliedRows> changed = model.multiplied_rows(from);
+  const std::vector<MultipliedRows> after = model.multiplied_rows(to);
+  for (size_t i = 0; i < changed.size(); ++i) changed[i].factor /= after[i].factor;
+  return changed;
+}
+
 void change_multipliers(LanguageModel& model, const Mup& to) {
   const NoGradGuard no_grad;
-  const std::vector<MultipliedRows> before = model.multiplied_rows(model.mup());
-  const std::vector<MultipliedRows> after = model.multiplied_rows(to);
-  for (size_t i = 0; i < before.size(); ++i) {
-    const double factor = before[i].factor / after[i].factor;
-    if (factor != 1) before[i].parameter.narrow(0, 0, before[i].rows).mul_(factor);
+  for (const MultipliedRows& each : changed_rows(model, model.mup(), to)) {
+    if (each.factor != 1) each.parameter.narrow(0, 0, each.rows).mul_(each.factor);
   }
   model.use_multipliers(to);
 }

@@ -66,6 +66,11 @@ class LanguageModel : public BlockModel {
 /// How a matrix of a transformer's blocks begins under muP that begins as `init` in the base model.
 Init matrix_init(const Mup& mup, Init init = {});
 
+/// By what the rows of weights for the multipliers of `from` are multiplied to become those for the
+/// multipliers of `to`.
+std::vector<MultipliedRows> changed_rows(const LanguageModel& model, const Mup& from,
+                                         const Mup& to);
+
 /// Gives the model the multipliers of `to`, and changes its weights so that it computes the same as
 /// before, but for rounding. `to` = {} makes it a model that other programs know.
 void change_multipliers(LanguageModel& model, const Mup& to);

@@ -439,6 +439,8 @@ class Trainer {
   std::vector<KeptRun> local_runs(int rank);
   void read_local_state(const StateFiles& files);
   void read_weights(const std::filesystem::path& path);
+  /// Changes weights that were read from `path` into ones for the multipliers of the model.
+  void convert_multipliers(const std::filesystem::path& path);
   void read_optimizer_state(const std::filesystem::path& path);
   /// What `collect_state` chooses from, listed once for all of its calls between two steps.
   struct CollectedState {

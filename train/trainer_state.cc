@@ -1,6 +1,7 @@
 // The part of Trainer that says what state a rank has, and gathers, collects and distributes what
 // is spread over the ranks.
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -12,7 +13,9 @@
 #include "core/ops/view/view.h"
 #include "dist/fsdp/shard_layout.h"
 #include "dist/group/agreement.h"
+#include "nn/language_model.h"
 #include "train/trainer.h"
+#include "train/weights/multiplier_files.h"
 
 namespace lockstep::train {
 
@@ -265,6 +268,7 @@ void Trainer::read_weights(const std::filesystem::path& path) {
         return opened;
       },
       [&](int rank) { return weight_runs(rank); });
+  convert_multipliers(path);
   sharded_->mark_changed();
   // What is not spread: rank 0 has read it, and gives it to the others.
   std::unordered_set<const TensorImpl*> parameters;
@@ -274,6 +278,28 @@ void Trainer::read_weights(const std::filesystem::path& path) {
     if (parameters.contains(tensor.impl())) continue;
     if (files) files->read_whole(i, tensor);
     dist::broadcast_values(*group_, tensor);
+  }
+}
+
+void Trainer::convert_multipliers(const std::filesystem::path& path) {
+  const auto* const language = dynamic_cast<const nn::LanguageModel*>(&task_->model());
+  if (language == nullptr) return;
+  // Only rank 0 must see the folder.
+  const nn::Mup& own = language->mup();
+  const nn::Mup from = group_->rank() == 0 ? multipliers_of(path) : own;
+  const std::vector<nn::MultipliedRows> rows = nn::changed_rows(*language, from, own);
+  std::vector<double> factors;
+  for (const nn::MultipliedRows& each : rows) factors.push_back(each.factor);
+  if (factors.empty()) return;
+  factors = dist::all_gather_values(*group_, factors).front();
+  for (const dist::ShardRun& run : sharded_->runs(group_->rank())) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const Tensor& parameter = rows[i].parameter;
+      if (factors[i] == 1 || !run.parameter.tensor.is_same(parameter)) continue;
+      const int64_t end = rows[i].rows * (parameter.numel() / parameter.size(0));
+      if (end <= run.first) continue;
+      slice(run.values, 0, 0, std::min(end, run.end) - run.first).mul_(factors[i]);
+    }
   }
 }
 

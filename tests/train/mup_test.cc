@@ -257,6 +257,19 @@ TEST_P(MupFiles, AShardedRunMayBeginWithThoseOfOtherMultipliers) {
   for (const Trace& each : traces(sharded, 2, 2)) EXPECT_EQ(each, one);
 }
 
+TEST_P(MupFiles, AShardedRunThatReadsThemBeginsAsOneRank) {
+  finished();
+  const auto weights_after = [&](int ranks, const std::string& more) {
+    const TemporaryDirectory folder;
+    config::RunConfig config =
+        layered_run(folder, model() + kQuarter + kBitwiseSteps + "train { steps: 1 } " + more);
+    config.mutable_model()->set_weights(end());
+    rethrow_first(run_on_ranks(config, folder, ranks));
+    return weights_of(folder);
+  };
+  EXPECT_EQ(weights_after(2, "parallel { strategy: FULL_SHARD } "), weights_after(1, ""));
+}
+
 std::string name_of_model(const testing::TestParamInfo<const char*>& info) {
   const char* const names[] = {"gpt2", "llama", "llama_tied"};
   return names[info.index];
