@@ -70,20 +70,28 @@ AdamWOptions adamw_options(const config::AdamW& from, double weight_decay) {
   return {from.beta1(), from.beta2(), from.epsilon(), weight_decay};
 }
 
+/// Throws ConfigError for a model of which the config's optimizer cannot train what is to be
+/// trained.
+void check_update_rule(const nn::Module& model, const config::RunConfig& config) {
+  check_parameter_groups(model, config.optimizer());
+  if (!config.optimizer().has_muon()) return;
+  LS_CHECK(
+      std::ranges::any_of(model.named_parameters(),
+                          [&](const nn::NamedParameter& each) {
+                            return each.tensor.requires_grad() && each.tensor.dim() >= 2 &&
+                                   is_hidden_layer(config.model(), each.name);
+                          }),
+      ConfigError,
+      "[optimizer.muon] the model has no hidden matrices to orthogonalise: expected a layer "
+      "between the first and the last. Choose optimizer.adamw, or a model with hidden layers.");
+}
+
 std::unique_ptr<Optimizer> build_muon(const config::RunConfig& config,
                                       const std::vector<nn::NamedParameter>& parameters) {
   const config::OptimizerConfig& from = config.optimizer();
   const auto is_hidden = [&](std::string_view name) {
     return is_hidden_layer(config.model(), name);
   };
-  LS_CHECK(
-      std::ranges::any_of(parameters,
-                          [&](const nn::NamedParameter& each) {
-                            return each.tensor.dim() >= 2 && is_hidden(each.name);
-                          }),
-      ConfigError,
-      "[optimizer.muon] the model has no hidden matrices to orthogonalise: expected a layer "
-      "between the first and the last. Choose optimizer.adamw, or a model with hidden layers.");
   MuonOptions options;
   options.learning_rate_ratio = from.muon().learning_rate() / from.learning_rate();
   options.momentum = from.muon().momentum();
@@ -108,7 +116,7 @@ std::unique_ptr<nn::LanguageModel> build_model(const config::RunConfig& config) 
   std::unique_ptr<nn::LanguageModel> built = make_language_model(model);
   built->set_recompute(recompute_of(config));
   choose_trained_parts(*built, model);
-  check_parameter_groups(*built, config.optimizer());
+  check_update_rule(*built, config);
   load_initial_weights(*built, model);
   return built;
 }
@@ -120,7 +128,7 @@ std::unique_ptr<nn::Classifier> build_classifier(const config::RunConfig& config
   std::unique_ptr<nn::Classifier> built = make_classifier(model);
   built->set_recompute(recompute_of(config));
   choose_trained_parts(*built, model);
-  check_parameter_groups(*built, config.optimizer());
+  check_update_rule(*built, config);
   load_initial_weights(*built, model);
   return built;
 }

@@ -15,6 +15,7 @@
 #include "dist/rendezvous/socket.h"
 #include "nn/block_model.h"
 #include "train/optimizer/early_update.h"
+#include "train/optimizer/optimizer.h"
 #include "train/precision.h"
 
 namespace lockstep::train {
@@ -123,8 +124,13 @@ std::string conflict_with_sharding(const config::RunConfig& config) {
         "{}",
         config.device());
   }
-  if (config.optimizer().has_muon()) {
-    return "optimizer.muon needs whole matrices, of which a rank has parts";
+  if (config.optimizer().has_muon() && config.optimizer().optimizer_in_backward()) {
+    return "optimizer.muon puts matrices together from all ranks, which optimizer_in_backward does "
+           "not wait for";
+  }
+  if (config.optimizer().has_muon() && config.parallel().has_elastic()) {
+    return "a rank that is lost while optimizer.muon puts matrices together would leave the others "
+           "with half an update, so that parallel.elastic could not go on";
   }
   if (config.optimizer().has_adafactor()) {
     return "optimizer.adafactor needs whole matrices, of which a rank has parts";
@@ -188,6 +194,12 @@ std::vector<nn::NamedParameter> updated_parameters(const nn::Module& model,
     updated.push_back({each.name, each.tensor});
   }
   return updated;
+}
+
+void share_updates(const config::RunConfig& config, Optimizer& optimizer,
+                   const dist::ShardedModel* sharded, dist::ProcessGroup* group) {
+  if (sharded != nullptr) return optimizer.keep_parts_of(*sharded);
+  optimizer.share_between(config.optimizer().muon().share_ranks() ? group : nullptr);
 }
 
 bool is_sharded(const config::RunConfig& config, const dist::ProcessGroup* group) {

@@ -19,6 +19,7 @@ struct NcclOptions;
 namespace lockstep::train {
 
 class EarlyUpdate;
+class Optimizer;
 
 /// Bytes of a size that a config gives in MiB, rounded up.
 int64_t bytes_of_mib(double mib);
@@ -42,6 +43,11 @@ std::unique_ptr<dist::Reducer> make_reducer(const config::RunConfig& config, con
 /// sharded model, which may be null.
 std::vector<nn::NamedParameter> updated_parameters(const nn::Module& model,
                                                    const dist::ShardedModel* sharded);
+
+/// Lets the optimizer take its steps together with the other ranks where the config says so, or
+/// where this rank keeps parts of `sharded`. Both may be null.
+void share_updates(const config::RunConfig& config, Optimizer& optimizer,
+                   const dist::ShardedModel* sharded, dist::ProcessGroup* group);
 
 /// Whether a run on `group`, which may be null, spreads more than the data over its ranks.
 bool is_sharded(const config::RunConfig& config, const dist::ProcessGroup* group);

@@ -128,7 +128,7 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task>& 
   auto fresh =
       optimizer ? nullptr : build_optimizer(config, updated_parameters(model, sharded.get()));
   Optimizer& updates = optimizer ? *optimizer : *fresh;
-  updates.share_between(config.optimizer().muon().share_ranks() ? group : nullptr);
+  share_updates(config, updates, sharded.get(), group);
   keep_casts(config, model, sharded != nullptr);
   GradScaler scaler(
       {.init_scale = GradScalerOptions().init_scale * smallest_loss_scale(config, *task),

@@ -3,6 +3,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -430,8 +431,17 @@ class Trainer {
   void announce_update();
   void average_steps();
   // Of a sharded model:
-  /// Lists this rank's parts of the optimizer's state of one name.
-  std::vector<Tensor> parts_of_state(size_t name) const;
+  /// One tensor of the optimizer's state.
+  struct SpreadState {
+    std::string name;      ///< of Optimizer::state_names
+    size_t parameter = 0;  ///< number of the trained parameter that it is kept for
+  };
+  /// Lists all, in the order of checkpoints.
+  std::vector<SpreadState> spread_state() const;
+  /// By name, this rank's parts, in the order of its parts of the model; undefined where none is
+  /// kept for a parameter.
+  using PartsOfState = std::map<std::string, std::vector<Tensor>>;
+  PartsOfState parts_of_state() const;
   std::vector<KeptRun> equal_runs(int rank);
   std::vector<KeptRun> sharded_runs(int rank);
   std::vector<KeptRun> weight_runs(int rank) const;
@@ -446,7 +456,8 @@ class Trainer {
   struct CollectedState {
     std::vector<nn::StoredParameter> weights;
     std::vector<nn::StoredParameter> optimizer;  ///< of a model that is not sharded
-    std::vector<std::vector<Tensor>> parts;      ///< of a sharded one, by name of the state
+    std::vector<SpreadState> spread;             ///< of a sharded one
+    PartsOfState parts;
   };
   const CollectedState& collected_state();
   /// Why a step is not finite. Leaves everything as it was.

@@ -1,7 +1,6 @@
 // The part of Trainer that says what state a rank has, and gathers, collects and distributes what
 // is spread over the ranks.
 
-#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -12,10 +11,7 @@
 #include "core/ops/factory/factory.h"
 #include "core/ops/view/view.h"
 #include "dist/fsdp/shard_layout.h"
-#include "dist/group/agreement.h"
-#include "nn/language_model.h"
 #include "train/trainer.h"
-#include "train/weights/multiplier_files.h"
 
 namespace lockstep::train {
 
@@ -49,13 +45,25 @@ std::vector<nn::StoredParameter> Trainer::optimizer_state_shapes() const {
   if (local_) return LocalState(*local_, optimizer_->state()).shapes(group_->size());
   if (sharded_ == nullptr) return optimizer_->state();
   std::vector<nn::StoredParameter> shapes;
-  for (const std::string& name : optimizer_->state_names()) {
-    for (const nn::NamedParameter& each : task_->model().named_parameters()) {
-      if (!each.tensor.requires_grad()) continue;
-      shapes.push_back({name + "." + each.name, empty(each.tensor.sizes(), {DType::kF32, kMeta})});
-    }
+  for (const SpreadState& each : spread_state()) {
+    const dist::NamedTensor& parameter = sharded_->trained(each.parameter);
+    shapes.push_back(
+        {each.name + "." + parameter.name, empty(parameter.tensor.sizes(), {DType::kF32, kMeta})});
   }
   return shapes;
+}
+
+std::vector<Trainer::SpreadState> Trainer::spread_state() const {
+  std::vector<SpreadState> spread;
+  for (const std::string& name : optimizer_->state_names()) {
+    for (size_t i = 0; i < sharded_->trained_count(); ++i) {
+      const dist::NamedTensor& parameter = sharded_->trained(i);
+      if (optimizer_->keeps_state(name, {parameter.name, parameter.tensor})) {
+        spread.push_back({name, i});
+      }
+    }
+  }
+  return spread;
 }
 
 std::vector<Tensor> Trainer::own_parts() {
@@ -80,11 +88,17 @@ void Trainer::take_parts(Legacy& legacy) {
   legacy.parts.clear();
 }
 
-std::vector<Tensor> Trainer::parts_of_state(size_t name) const {
-  const std::vector<nn::StoredParameter> state = optimizer_->state();
-  const size_t count = sharded_->parameters().size();
-  std::vector<Tensor> parts;
-  for (size_t i = 0; i < count; ++i) parts.push_back(state[name * count + i].tensor);
+Trainer::PartsOfState Trainer::parts_of_state() const {
+  std::unordered_map<std::string, Tensor> own;
+  for (const nn::StoredParameter& each : optimizer_->state()) own.emplace(each.name, each.tensor);
+  PartsOfState parts;
+  for (const std::string& name : optimizer_->state_names()) {
+    std::vector<Tensor>& of_name = parts[name];
+    for (const dist::NamedTensor& each : sharded_->parameters()) {
+      const auto found = own.find(name + "." + each.name);
+      of_name.push_back(found == own.end() ? Tensor() : found->second);
+    }
+  }
   return parts;
 }
 
@@ -95,10 +109,8 @@ const Trainer::CollectedState& Trainer::collected_state() {
   if (sharded_ == nullptr) {
     collected_->optimizer = optimizer_->state();
   } else {
-    const size_t names = optimizer_->state_names().size();
-    for (size_t name = 0; name < names; ++name) {
-      collected_->parts.push_back(parts_of_state(name));
-    }
+    collected_->spread = spread_state();
+    collected_->parts = parts_of_state();
   }
   return *collected_;
 }
@@ -111,8 +123,8 @@ Tensor Trainer::collect_state(size_t number) {
   }
   number -= state.weights.size();
   if (sharded_ == nullptr) return state.optimizer[number].tensor;
-  const size_t trained = sharded_->trained_count();
-  return sharded_->collect_parts(number % trained, state.parts[number / trained]);
+  const SpreadState& spread = state.spread[number];
+  return sharded_->collect_parts(spread.parameter, state.parts.at(spread.name));
 }
 
 std::vector<KeptRun> Trainer::weight_runs(int rank) const {
@@ -129,26 +141,18 @@ std::vector<KeptRun> Trainer::weight_runs(int rank) const {
 }
 
 std::vector<KeptRun> Trainer::optimizer_runs(int rank) const {
-  std::vector<Tensor> trained;  // in the order of the shapes of each name
-  for (const Tensor& each : task_->model().parameters()) {
-    if (each.requires_grad()) trained.push_back(each);
-  }
-  const std::vector<dist::ShardRun> all = sharded_->runs(rank);
-  std::unordered_map<const TensorImpl*, const dist::ShardRun*> run_of;
-  for (const dist::ShardRun& each : all) run_of.emplace(each.parameter.tensor.impl(), &each);
   const bool own = rank == group_->rank();
+  const int shard = rank % sharded_->shard_size();
+  const PartsOfState parts = own ? parts_of_state() : PartsOfState();
+  const std::vector<SpreadState> spread = spread_state();
   std::vector<KeptRun> kept;
-  for (size_t name = 0; name < optimizer_->state_names().size(); ++name) {
-    const std::vector<Tensor> parts = own ? parts_of_state(name) : std::vector<Tensor>();
-    size_t part = 0;
-    for (size_t i = 0; i < trained.size(); ++i) {
-      const auto found = run_of.find(trained[i].impl());
-      if (found == run_of.end()) continue;
-      const dist::ShardRun& run = *found->second;
-      kept.push_back(
-          {name * trained.size() + i, run.first, run.end, own ? parts[part].view({-1}) : Tensor()});
-      ++part;
-    }
+  for (size_t i = 0; i < spread.size(); ++i) {
+    const auto slice = sharded_->slice_of(spread[i].parameter, shard);
+    if (!slice) continue;
+    kept.push_back({i, slice->first, slice->end, {}});
+    if (!own) continue;
+    const auto part = static_cast<size_t>(sharded_->part_of(spread[i].parameter));
+    kept.back().values = parts.at(spread[i].name)[part].view({-1});
   }
   return kept;
 }
@@ -230,124 +234,6 @@ std::vector<KeptRun> Trainer::sharded_runs(int rank) {
     if (group_->rank() == 0) runs.back().values = tensor.reshape({-1});
   }
   return runs;
-}
-
-void Trainer::read_later(const StateFiles& files) {
-  if (!spreads_state()) return;
-  if (!files.weights.empty()) {
-    (void)TensorRanges::of_weights(files.weights, task_->model().stored_parameters());
-  }
-  if (!files.optimizer.empty()) {
-    const auto shapes = files.ranks > 0
-                            ? LocalState(*local_, optimizer_->state()).shapes(files.ranks)
-                            : optimizer_->state();
-    (void)TensorRanges::of_tensors(files.optimizer,
-                                   is_sharded() ? optimizer_state_shapes() : shapes);
-  }
-  files_to_read_ = files;
-}
-
-void Trainer::read_state(const StateFiles& files) {
-  files_to_read_ = {};
-  collected_.reset();
-  if (!spreads_state()) return;
-  const NoGradGuard no_grad;
-  if (local_) return read_local_state(files);
-  scatter_weights();
-  if (!files.weights.empty()) read_weights(files.weights);
-  if (!files.optimizer.empty()) read_optimizer_state(files.optimizer);
-}
-
-void Trainer::read_weights(const std::filesystem::path& path) {
-  const std::vector<nn::StoredParameter> stored = task_->model().stored_parameters();
-  const std::optional<TensorRanges> files = read_on_ranks(
-      *group_,
-      [&] {
-        TensorRanges opened = TensorRanges::of_weights(path, stored);
-        if (group_->rank() == 0) opened.verify();
-        return opened;
-      },
-      [&](int rank) { return weight_runs(rank); });
-  convert_multipliers(path);
-  sharded_->mark_changed();
-  // What is not spread: rank 0 has read it, and gives it to the others.
-  std::unordered_set<const TensorImpl*> parameters;
-  for (const Tensor& each : task_->model().parameters()) parameters.insert(each.impl());
-  for (size_t i = 0; i < stored.size(); ++i) {
-    const Tensor& tensor = stored[i].tensor;
-    if (parameters.contains(tensor.impl())) continue;
-    if (files) files->read_whole(i, tensor);
-    dist::broadcast_values(*group_, tensor);
-  }
-}
-
-void Trainer::convert_multipliers(const std::filesystem::path& path) {
-  const auto* const language = dynamic_cast<const nn::LanguageModel*>(&task_->model());
-  if (language == nullptr) return;
-  // Only rank 0 must see the folder.
-  const nn::Mup& own = language->mup();
-  const nn::Mup from = group_->rank() == 0 ? multipliers_of(path) : own;
-  const std::vector<nn::MultipliedRows> rows = nn::changed_rows(*language, from, own);
-  std::vector<double> factors;
-  for (const nn::MultipliedRows& each : rows) factors.push_back(each.factor);
-  if (factors.empty()) return;
-  factors = dist::all_gather_values(*group_, factors).front();
-  for (const dist::ShardRun& run : sharded_->runs(group_->rank())) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const Tensor& parameter = rows[i].parameter;
-      if (factors[i] == 1 || !run.parameter.tensor.is_same(parameter)) continue;
-      const int64_t end = rows[i].rows * (parameter.numel() / parameter.size(0));
-      if (end <= run.first) continue;
-      slice(run.values, 0, 0, std::min(end, run.end) - run.first).mul_(factors[i]);
-    }
-  }
-}
-
-namespace {
-
-/// What every rank reads of a list of tensors: all.
-std::vector<KeptRun> whole_runs(const std::vector<nn::StoredParameter>& tensors) {
-  std::vector<KeptRun> runs;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].tensor.numel() == 0) continue;
-    runs.push_back({i, 0, tensors[i].tensor.numel(), tensors[i].tensor.view({-1})});
-  }
-  return runs;
-}
-
-}  // namespace
-
-void Trainer::read_local_state(const StateFiles& files) {
-  const std::vector<nn::StoredParameter> stored = task_->model().stored_parameters();
-  const std::vector<nn::StoredParameter> optimizer = optimizer_->state();
-  (void)read_on_ranks(
-      *group_,
-      [&] {
-        TensorRanges opened = TensorRanges::of_weights(files.weights, stored);
-        if (group_->rank() == 0) opened.verify();
-        return opened;
-      },
-      [&](int) { return whole_runs(stored); });
-  local_->begin_anew();
-  if (files.optimizer.empty()) return;
-  if (files.ranks == 0) {
-    (void)read_on_ranks(
-        *group_, [&] { return TensorRanges::of_tensors(files.optimizer, optimizer); },
-        [&](int) { return whole_runs(optimizer); });
-    return;
-  }
-  const LocalState state(*local_, optimizer);
-  (void)read_on_ranks(
-      *group_, [&] { return TensorRanges::of_tensors(files.optimizer, state.shapes(files.ranks)); },
-      [&](int rank) { return state.read(rank, files.ranks, group_->rank()); });
-  local_->restore(position_.step);
-}
-
-void Trainer::read_optimizer_state(const std::filesystem::path& path) {
-  const std::vector<nn::StoredParameter> shapes = optimizer_state_shapes();
-  (void)read_on_ranks(
-      *group_, [&] { return TensorRanges::of_tensors(path, shapes); },
-      [&](int rank) { return optimizer_runs(rank); });
 }
 
 }  // namespace lockstep::train

@@ -456,6 +456,11 @@ Tensor ShardedModel::collect(const Tensor& parameter, int root) const {
                  root);
 }
 
+std::optional<ShardSlice> ShardedModel::slice_of(size_t number, int shard) const {
+  const Place& place = trained_[number].place;
+  return units_[place.unit]->values.layout().slice(place.index, shard);
+}
+
 Tensor ShardedModel::own_part(size_t number, const std::vector<Tensor>& parts) const {
   const int64_t part = part_of_[number];
   return part < 0 ? Tensor() : parts[static_cast<size_t>(part)];

@@ -206,6 +206,15 @@ class ShardedModel final : public GradientSync {
   Tensor collect(const Tensor& parameter, int root = 0) const;
   /// Number of trained parameters of the model.
   size_t trained_count() const { return trained_.size(); }
+  /// Trained parameter `number`, in the order of the model. It has its shape also while it is not
+  /// gathered.
+  const NamedTensor& trained(size_t number) const { return trained_[number].parameter; }
+  /// Index in `parameters()` of this rank's part of trained parameter `number`; -1: it has none.
+  int64_t part_of(size_t number) const { return part_of_[number]; }
+  /// What rank `shard` of `shards()` keeps of it, if anything.
+  std::optional<ShardSlice> slice_of(size_t number, int shard) const;
+  /// The ranks that keep a whole model together, this one among them: all, or those of its replica.
+  ProcessGroup& shards() const { return *shards_; }
   /// Puts together tensors like `parameters()`, one for each part, such as an optimizer's state:
   /// returns the whole one of trained parameter `number` (in the order of the model), with its
   /// shape and dtype, on rank `root`; undefined on the others. Collective.

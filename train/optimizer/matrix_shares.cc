@@ -27,7 +27,9 @@ MatrixShares::MatrixShares(std::span<const MatrixSize> sizes, int ranks) : place
   std::vector<double> costs(static_cast<size_t>(ranks));
   std::vector<int64_t> elements(static_cast<size_t>(ranks));
   for (const size_t matrix : order) {
-    const auto rank = static_cast<size_t>(std::ranges::min_element(costs) - costs.begin());
+    // The last of those with least to do.
+    const auto least = std::min_element(costs.rbegin(), costs.rend());
+    const auto rank = static_cast<size_t>(costs.rend() - least) - 1;
     costs[rank] += cost_of(sizes[matrix]);
     places_[matrix] = {static_cast<int>(rank), elements[rank]};
     elements[rank] += sizes[matrix].elements();

@@ -15,8 +15,9 @@ struct MatrixSize {
 };
 
 /// Which rank orthogonalises each of some matrices: the dearest first, each by the rank that has
-/// least to do. A function of the sizes, so that all ranks agree. A rank's results lie one behind
-/// the other, and every rank has room for as many elements as the fullest.
+/// least to do, the last of several: plans are of the last rank, which then has the dearest. A
+/// function of the sizes, so that all ranks agree. A rank's results lie one behind the other, and
+/// every rank has room for as many elements as the fullest.
 class MatrixShares {
  public:
   MatrixShares(std::span<const MatrixSize> sizes, int ranks);

@@ -17,6 +17,7 @@
 #include "core/ops/optimizer/optimizer.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
+#include "dist/fsdp/sharded_model.h"
 #include "dist/group/process_group.h"
 #include "train/optimizer/matrix_shares.h"
 
@@ -34,9 +35,9 @@ Tensor as_matrix(const Tensor& tensor) { return tensor.dim() == 2 ? tensor : ten
 
 /// The factor of Jordan's code, which makes the change of a layer's outputs independent of how much
 /// wider they are than its inputs.
-double scale_of(const Tensor& matrix) {
-  const auto rows = static_cast<double>(matrix.size(0));
-  const auto columns = static_cast<double>(matrix.size(1));
+double scale_of(const MatrixSize& matrix) {
+  const auto rows = static_cast<double>(matrix.rows);
+  const auto columns = static_cast<double>(matrix.columns);
   return std::sqrt(std::max(1.0, rows / columns));
 }
 
@@ -61,6 +62,23 @@ bool is_for_one_thread(const Tensor& matrix) {
   const ActiveModes modes = active_modes();
   return matrix.device() == kCPU && matrix.numel() <= kLargest && innermost_observer() == nullptr &&
          modes.function == nullptr && modes.dispatch == nullptr;
+}
+
+/// Calls act(i) for each of these tensors, small ones beside each other on several threads.
+void for_each_of(const std::vector<Tensor>& tensors, const std::function<void(size_t i)>& act) {
+  std::vector<size_t> apart;  // those of which each thread takes its own
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (is_for_one_thread(tensors[i])) {
+      apart.push_back(i);
+    } else {
+      act(i);
+    }
+  }
+  parallel_for(0, static_cast<int64_t>(apart.size()), 1, [&](int64_t first, int64_t last) {
+    const NoGradGuard no_grad;
+    const PhaseGuard phase(Phase::kOptimizer);
+    for (int64_t at = first; at < last; ++at) act(apart[static_cast<size_t>(at)]);
+  });
 }
 
 /// What `orthogonalized` computes, in the dtype of the iterations and not always row-major.
@@ -88,6 +106,7 @@ Muon::Muon(const std::vector<nn::NamedParameter>& parameters,
            const std::function<bool(std::string_view)>& is_matrix, MuonOptions options)
     : Optimizer(parameters),
       options_(options),
+      is_matrix_(is_matrix),
       others_(not_selected(parameters, is_matrix), options.others) {
   size_t others = 0;
   for (const nn::NamedParameter& each : parameters) {
@@ -107,33 +126,57 @@ void Muon::update(std::span<const uint32_t> parameters, const Update& update) {
   for (const uint32_t each : parameters) {
     if (places_[each].is_matrix) matrices.push_back(each);
   }
+  if (exchange_) return;  // update_parts has moved them
   if (update.sharers != nullptr) return update_together(matrices, update);
   for_each_matrix(matrices, [&](size_t i, const Matrix& matrix) {
     const Tensor direction = direction_of(matrix, update.gradients[matrices[i]], update);
     move(matrix, orthogonalized(as_matrix(direction), options_.iterations, options_.products),
-         update);
+         size_of_matrix(matrix.weight), update);
   });
+}
+
+void Muon::keep_parts_of(const dist::ShardedModel& model) {
+  std::vector<size_t> matrices;
+  for (size_t i = 0; i < model.trained_count(); ++i) {
+    const dist::NamedTensor& each = model.trained(i);
+    if (is_selected({each.name, each.tensor}, is_matrix_)) matrices.push_back(i);
+  }
+  exchange_.emplace(model, matrices);
+}
+
+// Momentum and weights are parts; only the direction that is orthogonalised is ever whole.
+void Muon::update_parts(const Update& update) {
+  if (!exchange_) return;
+  const auto matrix_of = [&](size_t part) -> const Matrix& {
+    return matrices_[places_[part].index];
+  };
+  exchange_->run({.give =
+                      [&](size_t part) {
+                        return direction_of(matrix_of(part), update.gradients[part], update);
+                      },
+                  .compute =
+                      [&](const std::vector<Tensor>& wholes) {
+                        std::vector<Tensor> results(wholes.size());
+                        for_each_of(wholes, [&](size_t i) {
+                          results[i] =
+                              newton_schulz(wholes[i], options_.iterations, options_.products);
+                        });
+                        return results;
+                      },
+                  .take =
+                      [&](size_t part, const Tensor& result, const MatrixSize& whole) {
+                        const Matrix& matrix = matrix_of(part);
+                        move(matrix, result.view(matrix.weight.sizes()).to(matrix.weight.options()),
+                             whole, of_group(static_cast<uint32_t>(part), update));
+                      },
+                  .dtype = options_.products});
 }
 
 void Muon::for_each_matrix(std::span<const uint32_t> parameters,
                            const std::function<void(size_t i, const Matrix& matrix)>& act) const {
-  std::vector<size_t> apart;  // matrices of which each thread takes its own
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const Matrix& matrix = matrices_[places_[parameters[i]].index];
-    if (is_for_one_thread(matrix.weight)) {
-      apart.push_back(i);
-    } else {
-      act(i, matrix);
-    }
-  }
-  parallel_for(0, static_cast<int64_t>(apart.size()), 1, [&](int64_t first, int64_t last) {
-    const NoGradGuard no_grad;
-    const PhaseGuard phase(Phase::kOptimizer);
-    for (int64_t at = first; at < last; ++at) {
-      const size_t i = apart[static_cast<size_t>(at)];
-      act(i, matrices_[places_[parameters[i]].index]);
-    }
-  });
+  std::vector<Tensor> weights;
+  for (const uint32_t each : parameters) weights.push_back(matrices_[places_[each].index].weight);
+  for_each_of(weights, [&](size_t i) { act(i, matrices_[places_[parameters[i]].index]); });
 }
 
 // Momentum and weights stay whole on every rank: a rank's checkpoint needs no other's part.
@@ -141,8 +184,7 @@ void Muon::update_together(std::span<const uint32_t> matrices, const Update& upd
   dist::ProcessGroup& ranks = *update.sharers;
   std::vector<MatrixSize> sizes;
   for (const uint32_t each : matrices) {
-    const Tensor& weight = matrices_[places_[each].index].weight;
-    sizes.push_back({weight.size(0), weight.numel() / weight.size(0)});
+    sizes.push_back(size_of_matrix(matrices_[places_[each].index].weight));
   }
   const MatrixShares shares(sizes, ranks.size());
   if (shares.room() == 0) return;
@@ -162,7 +204,7 @@ void Muon::update_together(std::span<const uint32_t> matrices, const Update& upd
   ranks.all_gather(all, own).wait();
   for_each_matrix(matrices, [&](size_t i, const Matrix& matrix) {
     const Tensor result = place_in(all.select(0, shares.owner(i)), i);
-    move(matrix, result.to(matrix.weight.dtype()), update);
+    move(matrix, result.to(matrix.weight.dtype()), sizes[i], update);
   });
 }
 
@@ -178,10 +220,11 @@ Tensor Muon::direction_of(const Matrix& matrix, const Tensor& gradient,
   return direction;
 }
 
-void Muon::move(const Matrix& matrix, const Tensor& orthogonal, const Update& update) const {
+void Muon::move(const Matrix& matrix, const Tensor& orthogonal, const MatrixSize& whole,
+                const Update& update) const {
   using List = std::vector<Tensor>;
   const Tensor cast = kept_cast(matrix.weight);
-  _fused_sgd_(List{as_matrix(matrix.weight)}, List{orthogonal * scale_of(orthogonal)}, {},
+  _fused_sgd_(List{as_matrix(matrix.weight)}, List{orthogonal * scale_of(whole)}, {},
               update.learning_rate * options_.learning_rate_ratio, 0, false,
               update.decay_or(options_.weight_decay), 1, {}, {}, update.known_there.found_inf,
               cast.defined() ? List{as_matrix(cast)} : List());
@@ -202,6 +245,10 @@ void Muon::update_others(std::span<const uint32_t> parameters, const Update& upd
       numbers,
       {gradients, update.learning_rate, update.grad_scale, update.known_there, update.weight_decay},
       step_count());
+}
+
+bool Muon::rule_keeps(std::string_view name, const nn::NamedParameter& parameter) const {
+  return is_selected(parameter, is_matrix_) == (name == "momentum_buffer");
 }
 
 std::vector<nn::StoredParameter> Muon::rule_state() const {

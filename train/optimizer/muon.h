@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "train/optimizer/matrix_exchange.h"
 #include "train/optimizer/optimizer.h"
 
 namespace lockstep::train {
@@ -34,13 +36,15 @@ struct MuonOptions {
 ///   w -= rate * (sqrt(max(1, rows / columns)) * orthogonalized(d) + weight_decay * w)
 /// A parameter of more than two dimensions is the matrix [size(0), all others]. Parameters that are
 /// no such matrices are updated by AdamW. Ranks that share their steps orthogonalise a part of the
-/// matrices each, and get the others' results in the dtype of `products`.
+/// matrices each, and get the others' results in the dtype of `products`; so do ranks that keep
+/// parts of a model, of which each gets the whole direction of the matrices that it orthogonalises.
 class Muon final : public Optimizer {
  public:
   /// `is_matrix` selects by name the parameters, of two or more dimensions, to orthogonalise.
   Muon(const std::vector<nn::NamedParameter>& parameters,
        const std::function<bool(std::string_view)>& is_matrix, MuonOptions options);
   const char* kind() const override { return "muon"; }
+  void keep_parts_of(const dist::ShardedModel& model) override;
 
  private:
   std::vector<std::string> rule_state_names() const override {
@@ -48,24 +52,30 @@ class Muon final : public Optimizer {
   }
   /// momentum_buffer of every matrix, exp_avg and exp_avg_sq of the other parameters.
   std::vector<nn::StoredParameter> rule_state() const override;
+  bool rule_keeps(std::string_view name, const nn::NamedParameter& parameter) const override;
   struct Matrix {
     std::string name;
     Tensor weight;
     Tensor buffer;
   };
   void update(std::span<const uint32_t> parameters, const Update& update) override;
+  /// Moves the matrices of which ranks keep parts.
+  void update_parts(const Update& update) override;
   /// Calls `act` with each of these matrices, small ones beside each other on several threads.
   void for_each_matrix(std::span<const uint32_t> parameters,
                        const std::function<void(size_t i, const Matrix& matrix)>& act) const;
   /// Moves the momentum, and returns the direction to orthogonalise.
   Tensor direction_of(const Matrix& matrix, const Tensor& gradient, const Update& update) const;
-  /// Moves the weight by an orthogonalised direction.
-  void move(const Matrix& matrix, const Tensor& orthogonal, const Update& update) const;
+  /// Moves the weight by an orthogonalised direction, of its shape, of a matrix of the size
+  /// `whole`.
+  void move(const Matrix& matrix, const Tensor& orthogonal, const MatrixSize& whole,
+            const Update& update) const;
   /// The matrices of `update`, shared between its ranks.
   void update_together(std::span<const uint32_t> matrices, const Update& update) const;
   void update_others(std::span<const uint32_t> parameters, const Update& update);
 
   MuonOptions options_;
+  std::function<bool(std::string_view)> is_matrix_;
   /// Index in `matrices_`, or among the parameters of `others_`, of each parameter.
   struct Place {
     bool is_matrix;
@@ -74,6 +84,7 @@ class Muon final : public Optimizer {
   std::vector<Place> places_;
   std::vector<Matrix> matrices_;
   AdamWRule others_;
+  std::optional<MatrixExchange> exchange_;  ///< where the parameters are parts
 };
 
 }  // namespace lockstep::train

@@ -19,6 +19,8 @@ namespace lockstep::train {
 
 namespace {
 
+constexpr std::string_view kAverage = "average";
+
 std::vector<std::string> names_of(const std::vector<nn::NamedParameter>& parameters) {
   std::vector<std::string> names;
   for (const nn::NamedParameter& parameter : parameters) names.push_back(parameter.name);
@@ -72,11 +74,13 @@ void Optimizer::step(const std::vector<Tensor>& gradients, double learning_rate,
   const PhaseGuard phase(Phase::kOptimizer);
   const NoGradGuard no_grad;
   count_step(known_there.found_inf);
-  update_groups(all_, {.gradients = gradients,
-                       .learning_rate = learning_rate,
-                       .grad_scale = grad_scale,
-                       .known_there = known_there,
-                       .sharers = group_});
+  const Update update{.gradients = gradients,
+                      .learning_rate = learning_rate,
+                      .grad_scale = grad_scale,
+                      .known_there = known_there,
+                      .sharers = group_};
+  update_parts(update);
+  update_groups(all_, update);
   if (keeps_averages()) move_averages(all_, known_there.found_inf);
 }
 
@@ -100,11 +104,16 @@ void Optimizer::update_groups(std::span<const uint32_t> parameters, const Update
   std::vector<std::vector<uint32_t>> members(groups_.size());
   for (const uint32_t each : parameters) members[group_of_[each]].push_back(each);
   for (size_t i = 0; i < groups_.size(); ++i) {
-    if (members[i].empty()) continue;
-    this->update(members[i],
-                 {update.gradients, update.learning_rate * groups_[i].rate_factor,
-                  update.grad_scale, update.known_there, groups_[i].weight_decay, update.sharers});
+    if (!members[i].empty()) this->update(members[i], of_group(members[i].front(), update));
   }
+}
+
+Optimizer::Update Optimizer::of_group(uint32_t number, const Update& update) const {
+  if (groups_.empty()) return update;
+  const Group& group = groups_[group_of_[number]];
+  return {update.gradients,   update.learning_rate * group.rate_factor,
+          update.grad_scale,  update.known_there,
+          group.weight_decay, update.sharers};
 }
 
 void Optimizer::count_step(const Tensor& found_inf) {
@@ -146,8 +155,12 @@ void Optimizer::exchange_averages() {
 
 std::vector<std::string> Optimizer::state_names() const {
   std::vector<std::string> names = rule_state_names();
-  if (keeps_averages()) names.emplace_back("average");
+  if (keeps_averages()) names.emplace_back(kAverage);
   return names;
+}
+
+bool Optimizer::keeps_state(std::string_view name, const nn::NamedParameter& parameter) const {
+  return name == kAverage || rule_keeps(name, parameter);
 }
 
 std::vector<nn::StoredParameter> Optimizer::state() const {

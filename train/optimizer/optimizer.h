@@ -4,12 +4,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nn/module.h"
 
 namespace lockstep::dist {
 class ProcessGroup;
+class ShardedModel;
 }  // namespace lockstep::dist
 
 namespace lockstep::train {
@@ -53,11 +55,18 @@ class Optimizer {
   /// beginning: this rank computes all of it. `step_part` never shares.
   void share_between(dist::ProcessGroup* group) { group_ = group; }
 
+  /// Says that the parameters are this rank's parts of those of `model`, in the same order. From
+  /// now on every `step` is collective in its ranks where an update rule needs whole tensors
+  /// (Muon), and `step_part` is for rules that work element by element alone. Call once, before the
+  /// first step; the model must outlive the steps.
+  virtual void keep_parts_of(const dist::ShardedModel& model) { (void)model; }
+
   /// Name of the update rule in configs: "adamw", "sgd", "muon", "lion", "adafactor".
   virtual const char* kind() const = 0;
-  /// Names of the tensors that are kept for parameters: "exp_avg", ... One that works element by
-  /// element keeps each of them for every parameter.
+  /// Names of the tensors that are kept for parameters: "exp_avg", ...
   std::vector<std::string> state_names() const;
+  /// Whether the tensor of one of these names is kept for a parameter, whole or a part.
+  bool keeps_state(std::string_view name, const nn::NamedParameter& parameter) const;
   /// The state kept between steps, besides their number; names are like "exp_avg.h.0.ln_1.bias".
   /// Copying these tensors and the number of steps into another optimizer resumes from here.
   std::vector<nn::StoredParameter> state() const;
@@ -91,13 +100,23 @@ class Optimizer {
  protected:
   /// All parameters must be on one device.
   explicit Optimizer(const std::vector<nn::NamedParameter>& parameters);
+  /// `update` of a whole step as the group of parameter `number` has it.
+  Update of_group(uint32_t number, const Update& update) const;
 
  private:
+  /// Called in each `step` before the updates, for all parameters.
+  virtual void update_parts(const Update& update) { (void)update; }
   /// Updates the parameters with these indices; the gradients of others may be undefined.
   virtual void update(std::span<const uint32_t> parameters, const Update& update) = 0;
   /// state_names() and state() of the update rule.
   virtual std::vector<std::string> rule_state_names() const = 0;
   virtual std::vector<nn::StoredParameter> rule_state() const = 0;
+  /// keeps_state() of the update rule. Default: each for every parameter, as a rule that works
+  /// element by element.
+  virtual bool rule_keeps(std::string_view name, const nn::NamedParameter& parameter) const {
+    (void)name, (void)parameter;
+    return true;
+  }
   void update_groups(std::span<const uint32_t> parameters, const Update& update);
   void count_step(const Tensor& found_inf);
   void move_averages(std::span<const uint32_t> parameters, const Tensor& found_inf);

@@ -123,6 +123,19 @@ void run_checkpoint(const nn::Module& model, bool collects) {
   }
 }
 
+/// Bytes of the optimizer's state of all ranks.
+int64_t bytes_of_all_ranks(const Optimizer& optimizer, const dist::ShardedModel& sharded) {
+  int64_t bytes = 0;
+  for (const std::string& name : optimizer.state_names()) {
+    for (size_t i = 0; i < sharded.trained_count(); ++i) {
+      const dist::NamedTensor& each = sharded.trained(i);
+      if (!optimizer.keeps_state(name, {each.name, each.tensor})) continue;
+      bytes += static_cast<int64_t>(each.tensor.nbytes());
+    }
+  }
+  return bytes;
+}
+
 /// What a rank has sent so far.
 using Sent = RunPlan::Communication;
 Sent sent_by(const dist::PlanningGroup& group) {
@@ -161,12 +174,14 @@ Sent of_averages(const Sent& after, const Sent& before, int64_t inner_steps) {
           .all_to_all = (after.all_to_all - before.all_to_all) / inner_steps};
 }
 
-/// What the sums of all buckets send: each of the rank's sums to the ranks that add them up, and
-/// its part of the result to all.
-Sent of_buckets(int64_t bytes, int64_t ranks, const PlannedRank& planned) {
+/// What a step of copies of the model sends. Sums of all buckets: each of the rank's sums to the
+/// ranks that add them up, and its part of the result to all. The optimizer gathers what it shares.
+Sent of_copies(const Sent& after, const Sent& before, int64_t bytes, int64_t ranks,
+               const PlannedRank& planned) {
   const int64_t sums =
       planned.deal.is_empty() ? 1 : std::ssize(dist::subtrees(planned.deal.of(planned.rank)));
-  return {.all_reduce = (sums + 1) * (ranks - 1) * bytes / ranks};
+  return {.all_reduce = (sums + 1) * (ranks - 1) * bytes / ranks,
+          .all_gather = after.all_gather - before.all_gather};
 }
 
 PlannedModel language_model(const config::RunConfig& config, int64_t rows) {
@@ -275,6 +290,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
       make_sharded_model(config, share, *planned.model, group ? &*group : nullptr);
   const std::unique_ptr<Optimizer> optimizer =
       build_optimizer(config, updated_parameters(model, sharded.get()));
+  share_updates(config, *optimizer, sharded.get(), group ? &*group : nullptr);
   const std::unique_ptr<dist::LocalSgd> local =
       make_local_sgd(config, model, group ? &*group : nullptr);
   const std::unique_ptr<dist::Reducer> reducer =
@@ -299,7 +315,8 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   } else if (group) {
     group->complete();
     plan.communication = sharded ? in_a_step(sent_by(*group), sent_before, *sharded, plan)
-                                 : of_buckets(reducer->bytes() / arenas, ranks, planned_for);
+                                 : of_copies(sent_by(*group), sent_before,
+                                             reducer->bytes() / arenas, ranks, planned_for);
   }
   run_evaluation(planned, held_out.empty() ? planned.make_inputs() : held_out, precision);
   if (sharded) sharded->end_forwards();
@@ -311,7 +328,6 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   for (const Tensor& parameter : model.parameters()) {
     plan.parameter_bytes += static_cast<int64_t>(parameter.nbytes());
   }
-  const int64_t whole_bytes = plan.parameter_bytes;
   if (sharded) plan.parameter_bytes = sharded->parameter_bytes();
   plan.gradient_arenas = arenas;
   plan.gradient_bytes = sharded ? sharded->gradient_bytes() : reducer->bytes();
@@ -328,8 +344,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
   add_copies(plan, config, sharded.get(), ranks);
   // A checkpoint holds the state of all ranks, each tensor of a parameter's shape.
   const int64_t state_bytes =
-      sharded ? static_cast<int64_t>(optimizer->state_names().size()) * whole_bytes
-              : plan.optimizer_bytes;
+      sharded ? bytes_of_all_ranks(*optimizer, *sharded) : plan.optimizer_bytes;
   plan.checkpoint_bytes =
       bytes_of(model.stored_parameters()) +
       (local ? bytes_of(LocalState(*local, optimizer->state()).shapes(static_cast<int>(ranks)))

@@ -50,6 +50,12 @@ TEST(MatrixShares, RanksGetEquallyMuchToDo) {
   for (size_t i = 0; i < large; ++i) EXPECT_NE(unequal.owner(i), unequal.owner(large)) << i;
 }
 
+TEST(MatrixShares, TheLastRankGetsTheDearest) {
+  for (const int ranks : {1, 2, 3, 50}) {
+    EXPECT_EQ(MatrixShares(blocks(5), ranks).owner(blocks(5).size() - 1), ranks - 1);
+  }
+}
+
 TEST(MatrixShares, WithoutMatricesThereIsNothing) { EXPECT_EQ(MatrixShares({}, 3).room(), 0); }
 
 }  // namespace

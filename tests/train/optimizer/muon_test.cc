@@ -385,6 +385,69 @@ TEST(MuonRun, RanksThatShareTheMatricesHaveTheBitsOfThoseThatDoNot) {
   expect_exact_resume("optimizer { muon { share_ranks: true } } ", 2);
 }
 
+/// A BITWISE run with matrices that are larger than a block of shards, so that ranks keep parts.
+config::RunConfig spread_run(const TemporaryDirectory& folder, const std::string& more = "",
+                             const std::string& optimizer = "") {
+  return layered_run(folder,
+                     "reproducibility: BITWISE train { micro_batch_size: 1 leaves: 8 } "
+                     "model { gpt2 { width: 64 } } optimizer { muon { learning_rate: 0.02 } " +
+                         optimizer + " } " + more);
+}
+
+TEST(MuonRun, ShardsChangeNoBitWhereTheRunIsBitwise) {
+  const TemporaryDirectory folder;
+  const Trace one = trace(spread_run(folder), 3);
+  for (const auto& [strategy, ranks] :
+       {std::pair("FULL_SHARD", 2), std::pair("FULL_SHARD", 3), std::pair("SHARD_GRAD_OP", 8),
+        std::pair("SHARD_OPTIMIZER", 3), std::pair("HYBRID_SHARD shard_size: 2", 4)}) {
+    const std::string parallel = std::string("parallel { strategy: ") + strategy + " } ";
+    for (const Trace& each : traces(spread_run(folder, parallel), ranks, 3)) {
+      EXPECT_EQ(each, one) << strategy << ranks;
+    }
+  }
+}
+
+TEST(MuonRun, ShardsChangeNoBitOfGroupsPrecisionsAndDevices) {
+  const TemporaryDirectory folder;
+  const std::string parallel = "parallel { strategy: FULL_SHARD } ";
+  const std::string groups =
+      "groups { parameters: \"h.0\" learning_rate_factor: 0.5 } groups { parameters: \"wte\" }";
+  for (const auto& [more, optimizer] :
+       std::vector<std::pair<std::string, std::string>>{{"", groups},
+                                                        {"precision: BF16_MIXED ", ""},
+                                                        {"model { freeze: \"h.0\" } ", ""},
+                                                        {"device: \"host:0\" ", ""}}) {
+    const Trace one = trace(spread_run(folder, more, optimizer), 3);
+    for (const Trace& each : traces(spread_run(folder, more + parallel, optimizer), 3, 3)) {
+      EXPECT_EQ(each, one) << more << optimizer;
+    }
+  }
+  const Trace one = trace(spread_run(folder), 3);
+  const std::string offload = "parallel { strategy: FULL_SHARD cpu_offload: true } ";
+  for (const Trace& each : traces(spread_run(folder, "device: \"host:0\" " + offload), 2, 3)) {
+    EXPECT_EQ(each, one);
+  }
+}
+
+TEST(MuonRun, AShardedRunGoesOnWithAnotherStrategyAndAverages) {
+  const auto config = [](const TemporaryDirectory& folder, const std::string& parallel) {
+    return tiny_run(
+        folder,
+        "reproducibility: BITWISE optimizer { muon {} } train { micro_batch_size: 1 "
+        "leaves: 8 steps: 6 weight_average { decay: 0.9 } } model { gpt2 { width: 64 } } "
+        "checkpoint { every_steps: 1 } parallel { strategy: " +
+            parallel + " }");
+  };
+  const TemporaryDirectory whole, parts;
+  rethrow_first(run_on_ranks(config(whole, "DDP"), whole, 1));
+  for (const auto& [strategy, ranks] : {std::pair("FULL_SHARD", 3), std::pair("DDP", 1)}) {
+    int asked = 0;
+    (void)run_on_ranks(config(parts, strategy), parts, ranks, [&] { return ++asked >= 3; });
+  }
+  rethrow_first(run_on_ranks(config(parts, "SHARD_OPTIMIZER"), parts, 2));
+  EXPECT_TRUE(weights_of(parts) == weights_of(whole));
+}
+
 TEST(MuonRun, ARankThatSharesOrthogonalizesItsOwnMatricesAlone) {
   // Products of the Newton-Schulz iterations, which no other operator computes here.
   const auto products = [](dist::ProcessGroup* group) {

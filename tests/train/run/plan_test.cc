@@ -287,7 +287,8 @@ TEST(Plan, BytesThatRanksSendAreThoseOfTheRun) {
   for (const auto& [strategy, ranks] :
        {std::pair("DDP", 2), std::pair("FULL_SHARD", 2), std::pair("SHARD_GRAD_OP", 2),
         std::pair("SHARD_OPTIMIZER", 2), std::pair("HYBRID_SHARD shard_size: 2", 4)}) {
-    for (const char* more : {"", "reproducibility: BITWISE", "precision: BF16_MIXED"}) {
+    for (const char* more : {"", "reproducibility: BITWISE", "precision: BF16_MIXED",
+                             "optimizer { muon { share_ranks: true } }"}) {
       const config::RunConfig config = tiny_run(
           folder, fmt::format("parallel {{ strategy: {} }} train {{ batch_size: 8 "
                               "micro_batch_size: 2 leaves: 4 }} model {{ gpt2 {{ width: 64 "
@@ -366,6 +367,27 @@ TEST(Plan, StateOfAShardedModelIsTheRanksPart) {
       plan_run(tiny_run(folder, model + " parallel { strategy: SHARD_OPTIMIZER }"), 4);
   EXPECT_GE(optimizer.parameter_bytes, whole.parameter_bytes);
   EXPECT_EQ(optimizer.optimizer_bytes, full.optimizer_bytes);
+}
+
+TEST(Plan, CountsWhatRanksShareOfTheUpdate) {
+  const TemporaryDirectory folder;
+  const std::string model =
+      "model { gpt2 { layers: 16 width: 128 } } train { micro_batch_size: 1 } ";
+  const auto plan = [&](const std::string& more) {
+    return plan_run(tiny_run(folder, model + more), 2);
+  };
+  const auto of_matrices = int64_t{16} * 12 * 128 * 128 * 4;
+  const RunPlan alone = plan("optimizer { muon {} }");
+  const RunPlan shared = plan("optimizer { muon { share_ranks: true } }");
+  EXPECT_GT(shared.peak_bytes, alone.peak_bytes);
+  EXPECT_EQ(shared.communication.all_gather, of_matrices / 2);
+  // Directions are put together, and what becomes of them is taken apart again.
+  const std::string sharded = "parallel { strategy: FULL_SHARD } optimizer { ";
+  const RunPlan spread = plan(sharded + "muon {} }"), plain = plan(sharded + "sgd {} }");
+  EXPECT_GT(spread.peak_bytes, plain.peak_bytes);
+  EXPECT_GT(spread.communication.all_to_all, of_matrices / 2);
+  EXPECT_LT(spread.communication.all_to_all, of_matrices);
+  EXPECT_EQ(spread.checkpoint_bytes, alone.checkpoint_bytes);
 }
 
 TEST(Plan, CopiesInTheRanksMemoryAreFourPartsOfTheState) {
