@@ -39,8 +39,9 @@ install(DIRECTORY "${PROJECT_BINARY_DIR}/portable-tree/" DESTINATION . USE_SOURC
 
 # --- CPack -----------------------------------------------------------------------------------------
 
-set(LOCKSTEP_PACKAGER "Lockstep developers <lockstep@lists.lockstep.invalid>" CACHE STRING
-    "Who makes the packages, as Debian's field Maintainer has it")
+include("${PROJECT_SOURCE_DIR}/cmake/package/packager.cmake")
+lockstep_packager("${PROJECT_SOURCE_DIR}" packager)
+set(LOCKSTEP_PACKAGER "${packager}" CACHE STRING "Who makes the packages, as Debian's field Maintainer has it")
 set(LOCKSTEP_PACKAGE_RELEASE 1 CACHE STRING "Number of the packages of one version")
 
 set(CPACK_PACKAGE_NAME lockstep)

@@ -1,0 +1,28 @@
+# Asks cmake/package/packager.cmake for the packager where it is told in several ways. FOLDER is rewritten.
+include("${SOURCE}/cmake/package/packager.cmake")
+
+function(expect wanted name address)
+  set(ENV{DEBFULLNAME} "${name}")
+  set(ENV{DEBEMAIL} "${address}")
+  lockstep_packager("${FOLDER}" got)
+  if(NOT got STREQUAL wanted)
+    message(SEND_ERROR "DEBFULLNAME \"${name}\", DEBEMAIL \"${address}\": expected ${wanted}, got ${got}")
+  endif()
+endfunction()
+
+set(ENV{GIT_CONFIG_NOSYSTEM} 1)
+set(ENV{GIT_CONFIG_GLOBAL} /dev/null)
+file(REMOVE_RECURSE "${FOLDER}")
+file(MAKE_DIRECTORY "${FOLDER}")
+set(ENV{GIT_CEILING_DIRECTORIES} "${FOLDER}/..")
+expect("Ada Byron <ada@debian.org>" "Ada Byron" "ada@debian.org")
+expect("Ada Byron <ada@debian.org>" "" "Ada Byron <ada@debian.org>")
+expect("Lockstep developers <lockstep@lists.lockstep.invalid>" "" "")
+expect("Lockstep developers <lockstep@lists.lockstep.invalid>" "Ada Byron" "")
+
+execute_process(COMMAND git init -q "${FOLDER}" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND git -C "${FOLDER}" config user.name "Grace Hopper" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND git -C "${FOLDER}" config user.email grace@debian.org COMMAND_ERROR_IS_FATAL ANY)
+expect("Grace Hopper <grace@debian.org>" "" "")
+expect("Ada Byron <grace@debian.org>" "Ada Byron" "")
+expect("Grace Hopper <ada@debian.org>" "" "ada@debian.org")
