@@ -1,20 +1,135 @@
 #include "data/example_set.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
 
 #include "core/base/check.h"
+#include "core/base/files/mapped_file.h"
 #include "core/base/files/text_files.h"
 
 namespace lockstep::train {
+namespace {
+
+constexpr uint64_t kExamplesVersion = 1;
+constexpr const char* kExamplesKind = "examples";
+
+/// Of all that decides what examples become, and of the files' names and bytes.
+ContentHash key_of(const std::vector<std::filesystem::path>& files, const std::string& pattern,
+                   const ExampleForm& form, const ExampleEncoding& encoding) {
+  ContentHasher hasher;
+  hasher.add(kExamplesVersion).add(encoding.tokenizer->identity()).add(pattern);
+  hasher.add(form.prompt).add(form.completion).add(uint64_t{form.special});
+  hasher.add(uint64_t{form.skip_damaged_lines}).add(uint64_t{form.chat.has_value()});
+  if (form.chat) {
+    hasher.add(form.chat->field).add(form.chat->begin).add(form.chat->end);
+    hasher.add(form.chat->trained_role);
+  }
+  hasher.add(uint64_t{encoding.begin_of_text}).add(encoding.end);
+  hasher.add(static_cast<uint64_t>(encoding.longest));
+  hasher.add(static_cast<uint64_t>(encoding.too_long));
+  for (const std::filesystem::path& path : files) {
+    const MappedFile file(path);
+    hasher.add(path.string()).add(file.bytes());
+    check_mapped(file.bytes().data());
+  }
+  return hasher.result();
+}
+
+// An entry of the cache: its head, the tokens, the examples, whether tokens count, and the notes,
+// each of which ends with a zero byte.
+struct ExamplesHead {
+  uint64_t tokens = 0;
+  uint64_t examples = 0;
+};
+struct KeptExample {
+  int64_t end = 0;  ///< of its tokens, which begin where those of the one before end
+  int64_t line = 0;
+  uint64_t file = 0;
+};
+
+/// Copies the next `count` elements of an entry and moves on; false if there are fewer.
+template <class T>
+bool copy_next(std::span<const std::byte>& entry, uint64_t count, std::vector<T>& into) {
+  if (count > entry.size() / sizeof(T)) return false;
+  into.resize(count);
+  std::memcpy(into.data(), entry.data(), count * sizeof(T));
+  entry = entry.subspan(count * sizeof(T));
+  return true;
+}
+
+}  // namespace
+
 ExampleSet::ExampleSet(const std::string& pattern, const ExampleForm& form,
-                       const ExampleEncoding& encoding) {
+                       const ExampleEncoding& encoding, const TokenCache& cache) {
   LS_ASSERT(encoding.tokenizer != nullptr && encoding.longest > 1);
   LS_CHECK(!encoding.begin_of_text || encoding.tokenizer->begin_of_text(), ConfigError,
            "[data] the {} tokenizer has no token that begins a text: expected begin_of_text to be "
            "false.",
            encoding.tokenizer->name());
+  files_ = find_files(pattern);
+  if (!cache.stores() || encoding.tokenizer->name() == "byte") {
+    read(pattern, form, encoding);
+    return;
+  }
+  const ContentHash key = key_of(files_, pattern, form, encoding);
+  const std::optional<TokenCache::Entry> entry = cache.find(kExamplesKind, key);
+  if (entry && take(entry->bytes, encoding.tokenizer->vocabulary())) return;
+  read(pattern, form, encoding);
+  store(cache, key);
+}
+
+bool ExampleSet::take(std::span<const std::byte> entry, int64_t vocabulary) {
+  ExampleSet found;
+  std::vector<ExamplesHead> head;
+  std::vector<KeptExample> kept;
+  if (!copy_next(entry, 1, head) || !copy_next(entry, head[0].tokens, found.tokens_) ||
+      !copy_next(entry, head[0].examples, kept) ||
+      !copy_next(entry, head[0].tokens, found.counted_)) {
+    return false;
+  }
+  int64_t begin = 0;
+  for (const KeptExample& each : kept) {
+    if (each.end <= begin || each.end > found.tokens() || each.file >= files_.size()) return false;
+    found.examples_.push_back({begin, each.end, static_cast<uint32_t>(each.file), each.line});
+    begin = each.end;
+  }
+  const bool fits =
+      begin == found.tokens() && begin > 0 &&
+      std::ranges::all_of(found.tokens_, [&](uint32_t id) { return id < vocabulary; });
+  if (!fits) return false;
+  std::string note;
+  for (const std::byte each : entry) {
+    if (each != std::byte{0}) {
+      note += static_cast<char>(each);
+    } else {
+      found.notes_.push_back(std::exchange(note, {}));
+    }
+  }
+  found.files_ = std::move(files_);
+  *this = std::move(found);
+  return true;
+}
+
+void ExampleSet::store(const TokenCache& cache, const ContentHash& key) const {
+  const ExamplesHead head{tokens_.size(), examples_.size()};
+  std::vector<KeptExample> kept;
+  for (const Example& each : examples_) kept.push_back({each.end, each.line, each.file});
+  std::string notes;
+  for (const std::string& each : notes_) notes.append(each).push_back('\0');
+  const std::array parts = {std::as_bytes(std::span(&head, 1)), std::as_bytes(std::span(tokens_)),
+                            std::as_bytes(std::span(kept)), std::as_bytes(std::span(counted_)),
+                            std::as_bytes(std::span(notes))};
+  cache.store(kExamplesKind, key, parts);
+}
+
+void ExampleSet::read(const std::string& pattern, const ExampleForm& form,
+                      const ExampleEncoding& encoding) {
   int64_t cut = 0, left_out = 0, without_targets = 0;
-  for (const std::filesystem::path& file : find_files(pattern)) {
+  for (size_t number = 0; number < files_.size(); ++number) {
+    const std::filesystem::path& file = files_[number];
     ExampleReader reader(file, form);
     for (std::vector<ExamplePart> parts; reader.next(parts);) {
       const int64_t begin = tokens();
@@ -33,9 +148,8 @@ ExampleSet::ExampleSet(const std::string& pattern, const ExampleForm& form,
         continue;
       }
       cut += fits ? 0 : 1;
-      examples_.push_back({begin, tokens(), static_cast<uint32_t>(files_.size()), reader.line()});
+      examples_.push_back({begin, tokens(), static_cast<uint32_t>(number), reader.line()});
     }
-    files_.push_back(file);
     if (reader.skipped() > 0) {
       notes_.push_back(fmt::format("{}: skipped {} damaged line{}, the first of them {}",
                                    file.string(), reader.skipped(),

@@ -10,6 +10,7 @@
 #include "core/base/content_hash.h"
 #include "data/example_reader.h"
 #include "data/sample_origin.h"
+#include "data/token_cache.h"
 #include "data/tokenizers/tokenizer.h"
 
 namespace lockstep::train {
@@ -40,8 +41,10 @@ class ExampleSet {
   ExampleSet() = default;
   /// Reads the files of find_files(pattern). Throws DataError as ExampleReader, for an example that
   /// is too long and refused, naming file and line, or if no example is left; ConfigError if
-  /// `begin_of_text` is asked for and the tokenizer has none.
-  ExampleSet(const std::string& pattern, const ExampleForm& form, const ExampleEncoding& encoding);
+  /// `begin_of_text` is asked for and the tokenizer has none. The result is read from `cache` or
+  /// stored there, except for the byte tokenizer, which takes no longer than that.
+  ExampleSet(const std::string& pattern, const ExampleForm& form, const ExampleEncoding& encoding,
+             const TokenCache& cache = TokenCache({}));
 
   int64_t count() const { return std::ssize(examples_); }
   std::span<const uint32_t> tokens(int64_t example) const;
@@ -65,6 +68,10 @@ class ExampleSet {
     uint32_t file;
     int64_t line;
   };
+  void read(const std::string& pattern, const ExampleForm& form, const ExampleEncoding& encoding);
+  /// Takes the content of a cache entry that was made of `files_`; false if it is none.
+  bool take(std::span<const std::byte> entry, int64_t vocabulary);
+  void store(const TokenCache& cache, const ContentHash& key) const;
   void add(const std::vector<ExamplePart>& parts, bool ends, const ExampleEncoding& encoding);
   /// Keeps the first `tokens`.
   void shorten(int64_t tokens);

@@ -31,6 +31,7 @@ class TokenCache {
   /// Keeps entries in `folder`, which is created when first needed. With an empty path the cache
   /// stores nothing.
   explicit TokenCache(std::filesystem::path folder);
+  bool stores() const { return !folder_.empty(); }
 
   /// The entry of `kind` ("tokens") under `key`, if there is an undamaged one.
   std::optional<Entry> find(std::string_view kind, const ContentHash& key) const;

@@ -35,8 +35,8 @@ LongExample long_example(config::ExampleData::TooLong from) {
 
 template <class From>
 ExampleSet hold_out(const From& from, const ExampleForm& form, const ExampleEncoding& encoding,
-                    ExampleSet& training) {
-  if (!from.validation().empty()) return {from.validation(), form, encoding};
+                    const TokenCache& cache, ExampleSet& training) {
+  if (!from.validation().empty()) return {from.validation(), form, encoding, cache};
   const int64_t wanted = from.held_out_examples();
   LS_CHECK(wanted < training.count(), DataError,
            "[data] {}: cannot hold out {} of {} examples. Hold out fewer.", from.path(), wanted,
@@ -45,7 +45,8 @@ ExampleSet hold_out(const From& from, const ExampleForm& form, const ExampleEnco
 }
 
 template <class From>
-std::unique_ptr<TokenSource> rows_of(const From& from, ExampleDataOptions options) {
+std::unique_ptr<TokenSource> rows_of(const From& from, ExampleDataOptions options,
+                                     const TokenCache& cache) {
   const ExampleForm form = form_of(from);
   const ExampleEncoding encoding{.tokenizer = options.tokenizer,
                                  .begin_of_text = from.begin_of_text(),
@@ -53,8 +54,8 @@ std::unique_ptr<TokenSource> rows_of(const From& from, ExampleDataOptions option
                                  .longest = options.length + 1,
                                  .too_long = long_example(from.too_long())};
   options.packed = from.rows() == config::ExampleData::PACKED;
-  ExampleSet training(from.path(), form, encoding);
-  ExampleSet held_out = hold_out(from, form, encoding, training);
+  ExampleSet training(from.path(), form, encoding, cache);
+  ExampleSet held_out = hold_out(from, form, encoding, cache, training);
   return std::make_unique<ExampleData>(std::move(training), std::move(held_out),
                                        std::move(options));
 }
@@ -78,14 +79,16 @@ std::unique_ptr<TokenSource> build_examples(const config::DataConfig& data,
   std::shared_ptr<const Tokenizer> tokenizer =
       build_tokenizer(from.tokenizer(), Documents::together({}), "");
   check_vocabulary(*tokenizer, request);
-  return rows_of(from, options_of(data, request, std::move(tokenizer)));
+  return rows_of(from, options_of(data, request, std::move(tokenizer)),
+                 TokenCache(from.cache_dir()));
 }
 
 std::unique_ptr<TokenSource> build_mixed_examples(const config::DataConfig& data,
                                                   const config::MixtureExamples& from,
                                                   const DataRequest& request,
                                                   std::shared_ptr<const Tokenizer> tokenizer) {
-  return rows_of(from, options_of(data, request, std::move(tokenizer)));
+  return rows_of(from, options_of(data, request, std::move(tokenizer)),
+                 TokenCache(data.mixture().cache_dir()));
 }
 
 }  // namespace lockstep::train

@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include "core/base/error.h"
+#include "core/base/files/text_files.h"
 #include "data/tokenizers/bpe_tokenizer.h"
 #include "data/tokenizers/byte_tokenizer.h"
 #include "tests/data/example_files.h"
@@ -120,6 +125,75 @@ TEST_F(ExampleSetTest, TheLastExamplesBecomeASetOfTheirOwn) {
             read(example_line("ab", "") + example_line("a", "c"), {}, {.skip_damaged_lines = true})
                 .hash());
   EXPECT_EQ(set.take_last(0).count(), 0);
+}
+
+class CachedExamples : public ExampleSetTest {
+ protected:
+  ExampleSet cached(const ExampleForm& form = {}, ExampleEncoding encoding = {}) const {
+    if (!encoding.tokenizer) encoding.tokenizer = bpe_;
+    if (encoding.longest == 0) encoding.longest = 4;
+    return {(folder_ / "*.jsonl").string(), form, encoding, TokenCache(folder_ / "cache")};
+  }
+  std::vector<std::filesystem::path> entries() const {
+    if (!std::filesystem::exists(folder_ / "cache")) return {};
+    return find_files((folder_ / "cache").string());
+  }
+  /// Expects the same examples, origins and notes.
+  static void expect_same(const ExampleSet& a, const ExampleSet& b) {
+    EXPECT_EQ(a.hash(), b.hash());
+    EXPECT_EQ(a.notes(), b.notes());
+    ASSERT_EQ(a.count(), b.count());
+    for (int64_t i = 0; i < a.count(); ++i) {
+      EXPECT_EQ(a.origin(i).file, b.origin(i).file);
+      EXPECT_EQ(a.origin(i).line, b.origin(i).line);
+    }
+  }
+};
+
+TEST_F(CachedExamples, AreThoseOfTheFiles) {
+  put_file(folder_ / "a.jsonl", example_line("the", " the") + "{\n" + example_line("a", "b"));
+  put_file(folder_ / "b.jsonl", example_line("abcd", "abcd") + example_line("b", "abcdefg"));
+  const ExampleForm form{.skip_damaged_lines = true};
+  const ExampleSet first = cached(form);
+  ASSERT_EQ(entries().size(), 1u);
+  EXPECT_EQ(first.notes().size(), 3u);
+  const auto written = std::filesystem::last_write_time(entries().front());
+  ExampleSet second = cached(form);
+  EXPECT_EQ(std::filesystem::last_write_time(entries().front()), written);
+  expect_same(second, first);
+  EXPECT_EQ(second.take_last(1).count(), 1);
+}
+
+TEST_F(CachedExamples, AreReadAgainWhereFilesOrFormDiffer) {
+  put_file(folder_ / "a.jsonl", example_line("the", " the"));
+  (void)cached();
+  size_t wanted = 1;
+  for (const ExampleForm& form :
+       {ExampleForm{.special = false}, ExampleForm{.skip_damaged_lines = true}}) {
+    (void)cached(form);
+    EXPECT_EQ(entries().size(), ++wanted);
+  }
+  for (const ExampleEncoding& encoding :
+       {ExampleEncoding{.begin_of_text = true}, ExampleEncoding{.end = "."},
+        ExampleEncoding{.longest = 9}, ExampleEncoding{.too_long = LongExample::kLeaveOut}}) {
+    (void)cached({}, encoding);
+    EXPECT_EQ(entries().size(), ++wanted);
+  }
+  put_file(folder_ / "a.jsonl", example_line("the", " a"));
+  EXPECT_EQ(marked(cached(), 0, *bpe_), "the  * a* <|endoftext|>*");
+  EXPECT_EQ(entries().size(), ++wanted);
+  (void)cached({}, {.tokenizer = byte_});
+  EXPECT_EQ(entries().size(), wanted);
+}
+
+TEST_F(CachedExamples, AreReadAgainWhereTheEntryIsNone) {
+  put_file(folder_ / "a.jsonl", example_line("the", " the"));
+  const ExampleSet first = cached();
+  const std::filesystem::path path = entries().front();
+  const std::string whole = file_content(path);
+  put_file(path, whole.substr(0, whole.size() - 1));
+  expect_same(cached(), first);
+  EXPECT_EQ(file_content(path), whole);
 }
 
 }  // namespace
