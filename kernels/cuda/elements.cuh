@@ -77,6 +77,19 @@ __device__ inline To convert(From from) {
 template <class T>
 using ComputeType = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
+/// `size_of`, from the digits of a number: nvcc puts a table that is indexed at run time into each
+/// thread's local memory, and writes it there before each look-up.
+__device__ inline int64_t element_size(DType dtype) {
+  constexpr uint64_t kSizes = [] {
+    uint64_t sizes = 0;
+    for (int i = 0; i < kDTypeCount; ++i) {
+      sizes |= uint64_t{size_of(static_cast<DType>(i))} << (4 * i);
+    }
+    return sizes;
+  }();
+  return static_cast<int64_t>(kSizes >> (4 * static_cast<int>(dtype)) & 15);
+}
+
 /// Loads an element of a run-time dtype as a T.
 template <class T>
 __device__ inline T load_as(DType dtype, const void* at) {

@@ -41,7 +41,7 @@ struct MixedInput {
     return dtype == DType::kBF16 ? bf16_to_float(bits) : half_to_float(bits);
   }
   __device__ float at(int64_t i) const {
-    return is_one ? one : load_as<float>(dtype, data + i * static_cast<int64_t>(size_of(dtype)));
+    return is_one ? one : load_as<float>(dtype, data + i * element_size(dtype));
   }
 };
 
@@ -79,8 +79,7 @@ __device__ inline void mixed_elements(const DensePointwise& p, In... inputs) {
     }
   }
   for (int64_t at = packs * kMixedPack + grid_thread(); at < p.numel; at += grid_threads()) {
-    store_as<float>(dtype, out + at * static_cast<int64_t>(size_of(dtype)),
-                    apply(functor, inputs.at(at)...));
+    store_as<float>(dtype, out + at * element_size(dtype), apply(functor, inputs.at(at)...));
   }
 }
 

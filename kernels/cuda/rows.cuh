@@ -52,9 +52,9 @@ __device__ inline void store_pack(DType dtype, void* to, int64_t at, const C* fr
   if (dtype == dtype_of<T>) {
     store_pack<kPack>(static_cast<T*>(to) + at, from);
   } else {
-    char* const bytes = static_cast<char*>(to) + at * static_cast<int64_t>(size_of(dtype));
+    char* const bytes = static_cast<char*>(to) + at * element_size(dtype);
 #pragma unroll
-    for (int k = 0; k < kPack; ++k) store_as(dtype, bytes + k * size_of(dtype), from[k]);
+    for (int k = 0; k < kPack; ++k) store_as(dtype, bytes + k * element_size(dtype), from[k]);
   }
 }
 
@@ -82,6 +82,11 @@ struct HeldRow {
     }
   }
   __device__ void store(DType dtype, void* to, int64_t row, int n) const {
+#if defined(__CUDA_ARCH__)
+    // Hides that the row is the one that was loaded: its addresses are computed again here, where
+    // nvcc would keep them in local memory while the row fills the registers.
+    asm("" : "+l"(row));
+#endif
 #pragma unroll
     for (int i = 0; i < kEach; i += kPack) {
       if (index(i) < n) store_pack<kPack, T>(dtype, to, row * n + index(i), at + i);

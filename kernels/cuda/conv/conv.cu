@@ -74,12 +74,10 @@ struct Elements {
 struct Integers {
   using C = int64_t;
   static __device__ C load(const Conv& p, const void* data, int64_t i) {
-    return load_as<int64_t>(
-        p.dtype, static_cast<const char*>(data) + i * static_cast<int64_t>(size_of(p.dtype)));
+    return load_as<int64_t>(p.dtype, static_cast<const char*>(data) + i * element_size(p.dtype));
   }
   static __device__ void store(const Conv& p, void* data, int64_t i, C value) {
-    store_as<int64_t>(p.dtype,
-                      static_cast<char*>(data) + i * static_cast<int64_t>(size_of(p.dtype)), value);
+    store_as<int64_t>(p.dtype, static_cast<char*>(data) + i * element_size(p.dtype), value);
   }
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 template <class T>
 __device__ void write_sequence(const Sequence<T>& p) {
-  const int64_t element = static_cast<int64_t>(size_of(p.dtype));
+  const int64_t element = element_size(p.dtype);
   for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
     store_as(p.dtype, static_cast<char*>(p.out) + i * element,
              p.first + static_cast<T>(i) * p.step);

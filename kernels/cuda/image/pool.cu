@@ -90,12 +90,10 @@ struct Floats {
 struct Integers {
   using Sum = int64_t;
   static __device__ int64_t load(const Pool& p, int64_t i) {
-    return load_as<int64_t>(
-        p.dtype, static_cast<const char*>(p.from) + i * static_cast<int64_t>(size_of(p.dtype)));
+    return load_as<int64_t>(p.dtype, static_cast<const char*>(p.from) + i * element_size(p.dtype));
   }
   static __device__ void store(const Pool& p, int64_t i, int64_t value) {
-    store_as<int64_t>(p.dtype,
-                      static_cast<char*>(p.to) + i * static_cast<int64_t>(size_of(p.dtype)), value);
+    store_as<int64_t>(p.dtype, static_cast<char*>(p.to) + i * element_size(p.dtype), value);
   }
   static __device__ int64_t quotient(int64_t sum, int64_t divisor) {
     return divisor == 0 ? 0 : sum / divisor;

@@ -10,7 +10,7 @@ namespace {
 constexpr int kThreads = 256;
 
 __device__ const char* element_at(const void* data, int64_t i, DType dtype) {
-  return static_cast<const char*>(data) + i * static_cast<int64_t>(size_of(dtype));
+  return static_cast<const char*>(data) + i * element_size(dtype);
 }
 
 __device__ bool is_chosen(const FindChosen& p, int64_t i) {

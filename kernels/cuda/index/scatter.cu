@@ -28,10 +28,10 @@ __device__ void each_place(const GroupedWrite& p, const Visit& visit) {
 }
 
 __device__ const char* element_at(const void* data, int64_t i, DType dtype) {
-  return static_cast<const char*>(data) + i * static_cast<int64_t>(size_of(dtype));
+  return static_cast<const char*>(data) + i * element_size(dtype);
 }
 __device__ char* element_at(void* data, int64_t i, DType dtype) {
-  return static_cast<char*>(data) + i * static_cast<int64_t>(size_of(dtype));
+  return static_cast<char*>(data) + i * element_size(dtype);
 }
 
 template <class C>

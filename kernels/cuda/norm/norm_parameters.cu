@@ -53,8 +53,7 @@ __device__ void norm_join(const NormParametersJoin& p) {
   if (warp_index() != 0 || column >= p.n) return;
   total = shared[0][lane_index()];
   for (int row = 1; row < kNormRowThreads; ++row) total += shared[row][lane_index()];
-  store_as(result.dtype,
-           static_cast<char*>(result.data) + column * static_cast<int64_t>(size_of(result.dtype)),
+  store_as(result.dtype, static_cast<char*>(result.data) + column * element_size(result.dtype),
            total);
 }
 

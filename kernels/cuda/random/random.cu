@@ -37,7 +37,7 @@ struct Group {
 /// One thread per group writes the group's `kEach` elements.
 template <int kEach, class T, class Params, class Make>
 __device__ void fill_groups(const Params& p, const Make& make) {
-  const int64_t element = static_cast<int64_t>(size_of(p.dtype));
+  const int64_t element = element_size(p.dtype);
   const RandomWords words = words_of(p.words);
   for (int64_t g = grid_thread(); g * kEach < p.count; g += grid_threads()) {
     T values[kEach];

@@ -40,8 +40,7 @@ __device__ inline C read_element(const Reduction& p, int64_t at) {
   if constexpr (std::is_same_v<S, AnyDType> || std::is_same_v<S, AnyTruth>) {
     using Read = std::conditional_t<std::is_same_v<S, AnyTruth>, bool, C>;
     const char* const bytes = static_cast<const char*>(p.in);
-    return static_cast<C>(
-        load_as<Read>(p.dtype, bytes + at * static_cast<int64_t>(size_of(p.dtype))));
+    return static_cast<C>(load_as<Read>(p.dtype, bytes + at * element_size(p.dtype)));
   } else {
     return convert<C>(static_cast<const S*>(p.in)[at]);
   }
@@ -50,8 +49,7 @@ __device__ inline C read_element(const Reduction& p, int64_t at) {
 template <class T>
 __device__ inline void store_result(const ReductionResult& to, int64_t i, T value) {
   const int64_t at = walk_offset(to.places, i);
-  store_as(to.dtype, static_cast<char*>(to.data) + at * static_cast<int64_t>(size_of(to.dtype)),
-           value);
+  store_as(to.dtype, static_cast<char*>(to.data) + at * element_size(to.dtype), value);
 }
 
 /// A group of a single thread.

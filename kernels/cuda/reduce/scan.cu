@@ -23,7 +23,7 @@ template <class C>
 using StoredAs = std::conditional_t<std::is_same_v<C, double>, double, int64_t>;
 /// Loading and conversion are separate, so that several loads are in flight before one is used.
 __device__ inline uint64_t load_bits(DType dtype, const void* from, int64_t at) {
-  switch (size_of(dtype)) {
+  switch (element_size(dtype)) {
     case 1:
       return static_cast<const uint8_t*>(from)[at];
     case 2:
@@ -40,7 +40,7 @@ __device__ C number_of(DType dtype, uint64_t bits) {
 }
 template <class C>
 __device__ void write(const ScanLines& p, int64_t at, C value) {
-  store_as(p.dtype, static_cast<char*>(p.y) + at * static_cast<int64_t>(size_of(p.dtype)),
+  store_as(p.dtype, static_cast<char*>(p.y) + at * element_size(p.dtype),
            static_cast<StoredAs<C>>(value));
 }
 

@@ -11,7 +11,7 @@ namespace {
 /// One thread per value; numbers are compared as C.
 template <class C>
 __device__ void search_sorted(const Search& p) {
-  const auto bytes = static_cast<int64_t>(size_of(p.dtype));
+  const auto bytes = element_size(p.dtype);
   const auto number = [&](const void* from, int64_t i) {
     return load_as<C>(p.dtype, static_cast<const char*>(from) + i * bytes);
   };

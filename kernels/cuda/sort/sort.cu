@@ -34,7 +34,7 @@ __device__ SortEntry entry_of(const Sort& p, int64_t line, int64_t i) {
   // Padding past the line's end sorts last.
   if (i >= p.lines.n) return {kNanKey, INT64_MAX};
   const int64_t at = p.lines.start(line, p.lines.n) + i * p.lines.inner;
-  const char* from = static_cast<const char*>(p.self) + at * static_cast<int64_t>(size_of(p.dtype));
+  const char* from = static_cast<const char*>(p.self) + at * element_size(p.dtype);
   const uint64_t key = is_floating(p.dtype) ? sort_key(load_as<double>(p.dtype, from))
                                             : sort_key(load_as<int64_t>(p.dtype, from));
   return {p.descending ? ~key : key, i};
