@@ -19,6 +19,11 @@ TABLE = ROOT / "benchmarks/gpu/SASS.md"
 REGISTERS, WARPS, BLOCKS, SHARED = 65536, 64, 32, 228 * 1024
 SHARED_OF_SYSTEM = 1024  # bytes of each block
 WARP_REGISTERS = 256     # a warp's registers are allocated in units of this
+# The most bytes of shared memory that launches ask for besides what the kernels of a file declare, for files whose
+# kernels use `dynamic_shared`.
+DYNAMIC = {
+    "kernels/cuda/loss/linear_cross_entropy": SHARED // 2 - 2304,  # holds_rows in its .cc file
+}
 
 
 def fail(text):
@@ -35,14 +40,22 @@ def blocks_per_sm(registers, threads, shared):
     return min(BLOCKS, WARPS // warps, REGISTERS // of_warp // warps, SHARED // (shared + SHARED_OF_SYSTEM))
 
 
-def kernels_of(fatbin):
+def dynamic_bytes_of(name):
+    source = ROOT / f"{name}.cu"
+    if name not in DYNAMIC and source.is_file() and "dynamic_shared<" in source.read_text():
+        fail(f"{name} uses dynamic shared memory: expected its most bytes in DYNAMIC of benchmarks/gpu/sass.py")
+    return DYNAMIC.get(name, 0)
+
+
+def kernels_of(name, fatbin):
     """Each kernel's name with what it takes."""
     kernels = {}
+    dynamic = dynamic_bytes_of(name)
     usage = cuobjdump("-res-usage", fatbin)
     for name, text in re.findall(r"Function (\S+):\n(.*)", usage):
         field = {key: int(value) for key, value in re.findall(r"([\w\[\]]+):(\d+)", text)}
         kernels[name] = {"registers": field["REG"], "stack": field["STACK"], "shared": field["SHARED"],
-                         "local": 0, "parameters": 0, "threads": 0}
+                         "dynamic": dynamic, "local": 0, "parameters": 0, "threads": 0}
     name = None
     for line in cuobjdump("-elf", fatbin).splitlines():
         if line.startswith(".nv.info."):
@@ -62,11 +75,12 @@ def kernels_of(fatbin):
         elif name in kernels and re.search(r"\b(STL|LDL)\b", line):
             kernels[name]["local"] += 1
     for kernel in kernels.values():
-        kernel["blocks"] = blocks_per_sm(kernel["registers"], kernel["threads"] or 1024, kernel["shared"])
+        shared = kernel["shared"] + kernel["dynamic"]
+        kernel["blocks"] = blocks_per_sm(kernel["registers"], kernel["threads"] or 1024, shared)
     return kernels
 
 
-COLUMNS = ["kernels", "registers", "local", "stack", "shared", "parameters", "blocks"]
+COLUMNS = ["kernels", "registers", "local", "stack", "shared", "dynamic", "parameters", "blocks"]
 
 
 def row_of(kernels):
@@ -80,12 +94,12 @@ HEAD = """# What nvcc made of the kernels
 
 Written by `./dev sass --update` from the fatbins of a release build for compute capability 9.0 (an H100). Each line is about the kernels
 of one file: how many there are, the most registers a thread, how many kernels access local memory (spilled registers, arrays that are
-indexed at run time), the most bytes of stack, of static shared memory and of parameters, and the least number of blocks that fit
-on an SM, by registers, threads and static shared memory. `./dev sass` compares a build with this table; `./dev sass --kernels softmax` shows every kernel
-of a file.
+indexed at run time), the most bytes of stack, of shared memory that the kernel declares, of shared memory that a launch adds to it,
+and of parameters, and the least number of blocks that fit on an SM, by registers, threads and shared memory. `./dev sass` compares a
+build with this table; `./dev sass --kernels softmax` shows every kernel of a file.
 
-| file | kernels | registers | with local accesses | stack | shared | parameters | blocks an SM |
-|---|---|---|---|---|---|---|---|
+| file | kernels | registers | with local accesses | stack | shared | dynamic | parameters | blocks an SM |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -115,10 +129,10 @@ def main():
         if not chosen:
             fail(f"no file of kernels is named like {options.kernels}")
         for fatbin in chosen:
-            for name, kernel in sorted(kernels_of(fatbin).items()):
+            for name, kernel in sorted(kernels_of(names[fatbin], fatbin).items()):
                 print(f"{name:48}", *(f"{key} {value:<6}" for key, value in kernel.items()))
         return
-    rows = {names[fatbin]: row_of(kernels) for fatbin in fatbins if (kernels := kernels_of(fatbin))}
+    rows = {names[fatbin]: row_of(kernels) for fatbin in fatbins if (kernels := kernels_of(names[fatbin], fatbin))}
     if options.update:
         lines = (" | ".join([name, *(str(row[key]) for key in COLUMNS)]) for name, row in rows.items())
         TABLE.write_text(HEAD + "".join(f"| {line} |\n" for line in lines))

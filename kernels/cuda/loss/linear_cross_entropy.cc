@@ -38,7 +38,7 @@ bool holds_rows(DType dtype, int64_t classes) {
   if (dtype == DType::kF64) return false;
   const Stream stream = kernel_stream();
   Context& context = runtime_of(stream.device).context(stream.device.index);
-  constexpr int64_t kOwn = 2048;  // what a block takes besides
+  constexpr int64_t kOwn = 2304;  // 1,024 bytes of each block are the driver's, 1,280 its sums'
   const int64_t room =
       context.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / 2 - kOwn;
   return bytes_of(dtype, classes) <= room;
