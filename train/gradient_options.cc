@@ -158,6 +158,7 @@ dist::NcclOptions nccl_options(const config::RunConfig& config) {
   options.config.net_name = from.net();
   options.compare_calls = from.compare_calls();
   options.user_buffers = from.user_buffers();
+  options.spared_processors = from.spared_processors();
   return options;
 }
 

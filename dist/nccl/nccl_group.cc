@@ -15,6 +15,7 @@
 #include "core/base/mutex.h"
 #include "core/device/active_capture.h"
 #include "core/device/device_runtime.h"
+#include "core/device/spared_processors.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
@@ -565,6 +566,7 @@ std::unique_ptr<NcclGroup> nccl_group(std::shared_ptr<Communicator> communicator
   if (options.connect_at_start) {
     connect_ranks(*group, job.device->device(), options.start_timeout);
   }
+  if (group->size() > 1) spare_processors(options.spared_processors);
   return group;
 }
 

@@ -36,6 +36,9 @@ struct NcclOptions {
   int ranks_of_an_id = 128;
   /// Time without a sign of the thread that watches operations after which the job fails.
   std::chrono::milliseconds heartbeat_limit = std::chrono::minutes(2);
+  /// Multiprocessors that this process' matrix products leave to NCCL from the start of a group of
+  /// several ranks on (core/device/spared_processors.h).
+  int spared_processors = 0;
   /// Whether `registered_memory` gives memory.
   bool user_buffers = false;
   /// Called by rank 0, once, with the reason why `user_buffers` has no effect, as a sentence.

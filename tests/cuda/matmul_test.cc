@@ -10,7 +10,9 @@
 #include <cmath>
 #include <vector>
 
+#include "core/cuda/device_facts.h"
 #include "core/device/copies.h"
+#include "core/device/spared_processors.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/random/random.h"
 #include "kernels/cuda/matmul/matmul.h"
@@ -243,6 +245,23 @@ TEST_F(CudaCublasLt, WhatItHasNoAlgorithmForIsComputedWithoutIt) {
   books.knows_anything = false;
   EXPECT_EQ(distance(addmm(bias, a, b), addmm(bias.to(kGpu), a.to(kGpu), b.to(kGpu))), 0);
   EXPECT_EQ(books.products, 0);
+}
+
+TEST_F(CudaCublasLt, LeavesTheProcessorsThatAreSparedToOthers) {
+  const Tensor gpu_a = a.to(kGpu), gpu_b = b.to(kGpu);
+  const Tensor expected = mm(gpu_a, gpu_b);
+  EXPECT_EQ(books.processors, 0) << "all of them";
+  const int all = cuda::device_facts(kGpu.index).processors;
+  for (const int spared : {1, all}) {
+    spare_processors(spared);
+    EXPECT_EQ(distance(mm(gpu_a, gpu_b), expected), 0);
+    EXPECT_EQ(books.processors, std::max(all - spared, 1));
+  }
+  EXPECT_EQ(books.advised, 3) << "of each number of processors once";
+  spare_processors(0);
+  mm(gpu_a, gpu_b);
+  EXPECT_EQ(books.processors, 0);
+  EXPECT_EQ(books.advised, 3);
 }
 
 TEST_F(CudaCublasLt, AHandleThatIsRefusedIsAnError) {

@@ -57,6 +57,7 @@ Attributes attributes(Operation& operation) {
   return {{CUBLASLT_MATMUL_DESC_TRANSA, slot_of(operation.transpose_a)},
           {CUBLASLT_MATMUL_DESC_TRANSB, slot_of(operation.transpose_b)},
           {CUBLASLT_MATMUL_DESC_EPILOGUE, slot_of(operation.epilogue)},
+          {CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, slot_of(operation.processors)},
           {CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, slot_of(operation.bias_type)},
           {CUBLASLT_MATMUL_DESC_BIAS_POINTER, slot_of(operation.bias)},
           {CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, slot_of(operation.bias_stride)},
@@ -357,6 +358,7 @@ struct Calls {
     ++books.products;
     emulation::note_queued("product");
     books.epilogue = problem.operation.epilogue;
+    books.processors = problem.operation.processors;
     books.beta = queued->beta;
     // Owned by run_queued from here on; it may run before this call returns.
     Queued* const running = queued.release();

@@ -18,6 +18,7 @@ struct FakeCublasLtBooks {
   uint32_t reduction_schemes = 0;   ///< allowed in the last query
   uint32_t epilogue = 0;            ///< of the last product, as cublasLtEpilogue_t has it
   double beta = 0;                  ///< of the last product
+  int32_t processors = 0;           ///< that the last product was for; 0: all
   std::vector<std::string> misuse;  ///< refused calls, with the reason
 
   bool knows_bias = true;      ///< false: no algorithm with a bias

@@ -29,6 +29,7 @@ struct Operation {
   int64_t bias_stride = 0;
   void* aux = nullptr;
   int64_t aux_ld = 0;
+  int32_t processors = 0;
 };
 struct Layout {
   uint32_t kind = kLayout;

@@ -26,6 +26,7 @@ TEST(NcclOptionsOfARun, AreNcclsWhereNothingIsSet) {
     EXPECT_TRUE(options.config.net_name.empty());
     EXPECT_FALSE(options.compare_calls);
     EXPECT_FALSE(options.user_buffers);
+    EXPECT_EQ(options.spared_processors, 0);
     EXPECT_TRUE(options.connect_at_start);
     EXPECT_FALSE(options.check_values);
   }
@@ -34,7 +35,7 @@ TEST(NcclOptionsOfARun, AreNcclsWhereNothingIsSet) {
 TEST(NcclOptionsOfARun, AreThoseOfTheConfig) {
   const dist::NcclOptions options = options_of(
       "parallel { nccl { min_ctas: 2 max_ctas: 8 cluster_size: 0 net: \"IB\" traffic_class: 3 "
-      "compare_calls: true user_buffers: true } }");
+      "compare_calls: true user_buffers: true spared_processors: 8 } }");
   EXPECT_EQ(options.config.min_ctas, 2);
   EXPECT_EQ(options.config.max_ctas, 8);
   EXPECT_EQ(options.config.cga_cluster_size, 0);
@@ -42,6 +43,7 @@ TEST(NcclOptionsOfARun, AreThoseOfTheConfig) {
   EXPECT_EQ(options.config.net_name, "IB");
   EXPECT_TRUE(options.compare_calls);
   EXPECT_TRUE(options.user_buffers);
+  EXPECT_EQ(options.spared_processors, 8);
 }
 
 TEST(NcclOptionsOfARun, FewestBlocksMayNotBeMoreThanMost) {

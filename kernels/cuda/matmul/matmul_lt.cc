@@ -14,6 +14,7 @@
 #include "core/cuda/runtime.h"
 #include "core/device/kernel_scope.h"
 #include "core/device/slow_paths.h"
+#include "core/device/spared_processors.h"
 #include "kernels/cuda/matmul/matmul.h"
 #include "kernels/cuda/matmul/matmul_lt_plan.h"
 #include "kernels/cuda/workspace.h"
@@ -55,6 +56,16 @@ DType result_dtype(const Product& p, const LtEpilogue& epilogue) {
   return epilogue.result_dtype.value_or(p.wide ? DType::kF32 : p.dtype);
 }
 
+/// The multiprocessors that are not spared; 0 if none are.
+int32_t processors_for_products(int device) {
+  const int spared = spared_processors();
+  if (spared == 0) return 0;
+  const Device gpu{DeviceType::kCUDA, static_cast<int8_t>(device)};
+  const int all =
+      runtime_of(gpu).context(device).attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  return std::max(all - spared, 1);
+}
+
 /// The strategy for the addend for which the library has an algorithm.
 struct Choice {
   AddendStrategy strategy = AddendStrategy::kNone;
@@ -66,8 +77,9 @@ Choice choose(CublasLtLibrary& library, int device, const Product& product,
               const LtEpilogue& epilogue) {
   const AddendStrategies strategies = addend_strategies(product);
   const auto attempt = [&](AddendStrategy strategy) -> Choice {
-    const std::optional<LtProblem> problem = lt_problem(product, strategy, allows_tf32(), epilogue);
+    std::optional<LtProblem> problem = lt_problem(product, strategy, allows_tf32(), epilogue);
     if (!problem) return {};
+    problem->processors = processors_for_products(device);
     auto plan = lt_plan(library, device, *problem, product.addend.data, epilogue.aux);
     return plan->found && !plan->refused ? Choice{strategy, *problem, std::move(plan)} : Choice{};
   };

@@ -53,6 +53,7 @@ struct LtProblem {
   int64_t bias_stride = 0;
   int64_t bias_alignment = 0;
   int64_t aux_alignment = 0;
+  int32_t processors = 0;  ///< multiprocessors that the algorithm is chosen for; 0: all
   LtMatrix a;
   LtMatrix b;
   LtMatrix c;

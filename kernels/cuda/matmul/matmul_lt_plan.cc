@@ -53,6 +53,7 @@ class Describer {
           "cublasLtMatmulDescInit");
     set(operation, CUBLASLT_MATMUL_DESC_TRANSA, transpose(p.transpose_a));
     set(operation, CUBLASLT_MATMUL_DESC_TRANSB, transpose(p.transpose_b));
+    if (p.processors > 0) set(operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, p.processors);
     if (p.has_epilogue()) set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(p));
     if (p.activation != LtActivation::kNone) {
       set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
@@ -175,6 +176,7 @@ struct PlanHash {
     }
     add(p.d.columns);
     add(p.batch);
+    add(p.processors);
     return hash;
   }
 };

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/device/spared_processors.h"
 #include "core/ops/factory/factory.h"
 #include "dist/nccl/nccl_group.h"
 #include "dist/nccl/nccl_watch.h"
@@ -98,6 +99,17 @@ TEST(NcclValueCheck, IsOffUnlessItIsAskedFor) {
   all_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
     group.all_reduce(host_ones(8).fill_(std::numeric_limits<double>::quiet_NaN())).synchronize();
   });
+}
+
+TEST(NcclSparedProcessors, AreSparedFromTheStartOfAGroupOfSeveralRanksOn) {
+  for (const int size : {1, 2}) {
+    const FakeNccl fake;
+    FakeNcclJob job{.size = size};
+    job.options.spared_processors = 8;
+    all_nccl_ranks(fake, job,
+                   [&](NcclGroup&) { EXPECT_EQ(spared_processors(), size > 1 ? 8 : 0); });
+  }
+  spare_processors(0);
 }
 
 TEST(NcclHeartbeat, AWatchThatHangsFailsTheJobAndIsNamed) {
