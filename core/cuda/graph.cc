@@ -8,6 +8,7 @@
 
 #include "core/base/check.h"
 #include "core/cuda/runtime.h"
+#include "core/device/replay_listener.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/memory/capture_scope.h"
 #include "core/tensor/event.h"
@@ -34,6 +35,7 @@ struct CudaGraph::State {
     memory.position = static_cast<const RandomPosition*>(
         memory.allocator->raw_alloc(sizeof(RandomPosition), stream.get()));
     memory.draws = &draws;
+    memory.listeners = &listeners;
   }
   ~State() {
     for (const auto& [on, event] : replays) {
@@ -56,6 +58,7 @@ struct CudaGraph::State {
   CUgraphExec graph = nullptr;
   std::vector<std::pair<Stream, Event>> replays;  ///< last replay on each stream
   std::atomic<bool> draws = false;                ///< kernels of the graph read memory.position
+  ReplayListeners listeners;
   RandomKey ended;  ///< state of the default generator behind the captured work
 
   /// Positions on their way to the device, which may be many replays behind.
@@ -114,6 +117,7 @@ void CudaGraph::capture(const std::function<void()>& work) {
     state_->ended = default_generator().state();
   } catch (...) {
     state_->runtime.drop_capture(stream);
+    state_->listeners.clear();
     throw;
   }
   state_->graph = state_->runtime.end_capture(stream);
@@ -128,7 +132,9 @@ void CudaGraph::replay() {
   require_no_capture("replay", "graphs are not nested");
   const Stream stream = current_stream(state_->stream.get().device);
   if (state_->draws) state_->write_position(stream);
+  state_->listeners.before_replay(stream);
   state_->runtime.launch_graph(stream, state_->graph);
+  state_->listeners.after_replay(stream);
   auto& replays = state_->replays;
   const auto known = std::ranges::find(replays, stream, &std::pair<Stream, Event>::first);
   (known != replays.end() ? *known : replays.emplace_back(stream, Event())).second.record(stream);

@@ -10,6 +10,7 @@
 namespace lockstep {
 
 class CachingAllocator;
+class ReplayListeners;
 
 /// A graph that is being captured (core/cuda/graph.h). Work that its threads queue is recorded and
 /// not run, so nothing can wait for it. Their memory comes from the graph's pool.
@@ -22,6 +23,7 @@ struct ActiveCapture {
   const RandomPosition* position = nullptr;
   RandomKey begun = {};                ///< state of the default generator as the capture began
   std::atomic<bool>* draws = nullptr;  ///< set by kernels that read `position`
+  ReplayListeners* listeners = nullptr;
 };
 
 namespace detail {

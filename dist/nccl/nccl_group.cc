@@ -28,6 +28,7 @@
 #include "dist/nccl/nccl_job.h"
 #include "dist/nccl/nccl_memory.h"
 #include "dist/nccl/nccl_messages.h"
+#include "dist/nccl/nccl_replays.h"
 #include "dist/nccl/nccl_start.h"
 #include "dist/nccl/nccl_tree.h"
 #include "dist/nccl/nccl_watch.h"
@@ -120,6 +121,7 @@ class Group final : public NcclGroup {
   std::atomic<bool> ended_ = false;
   std::atomic<bool> no_buffers_ = false;  ///< whether memory was asked for in vain
 
+  const std::shared_ptr<const NcclReplayHooks> replays_;
   NcclComparison comparison_;  // used by the watch's thread
   NcclWatch watch_;
 };
@@ -136,6 +138,14 @@ Group::Group(NcclJob job, Identity identity, std::unique_ptr<ProcessGroup> base,
       native_side_(require_runtime(job_.device->device()).native(side_.get())),
       messages_({job_.library, job_.device, job_.options.config, job_.options.chunk_bytes},
                 base_->subgroup(every_rank(size()), name() + " messages")),
+      replays_(std::make_shared<NcclReplayHooks>(NcclReplayHooks{
+          .check = [this] { check_usable(); },
+          .note =
+              [this](const std::vector<Operation>& operations, std::chrono::milliseconds timeout) {
+                const MutexLock guard(order_);
+                return note(operations, timeout);
+              },
+          .watch = [this](NcclQueued queued) { watch_.add(std::move(queued)); }})),
       comparison_(job_.communicator, identity_.id, identity_.ranks, this->rank()),
       watch_(job_.communicator,
              {.advance =
@@ -318,6 +328,10 @@ Work Group::start(Launch launch) {
   pending->launch = std::move(launch);
 
   if (at_once) {
+    if (active_capture() != nullptr) {
+      // What is captured ends at once for the watch, as its events do.
+      watch_nccl_replays(replays_, pending->launch.operations, pending->launch.timeout);
+    }
     queue(*pending);
     if (work->is_done() && work->error) std::rethrow_exception(work->error);
   } else {

@@ -2,11 +2,15 @@
 
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "autograd/autograd.h"
 #include "autograd/checkpoint.h"
+#include "core/device/active_capture.h"
+#include "core/device/replay_listener.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/dispatch/call_op.h"
 #include "core/ops/factory/copy.h"
@@ -55,6 +59,39 @@ TEST(CudaGraph, WhatIsChangedInPlaceIsChangedByEachReplay) {
   EXPECT_THAT(floats_of(count), Each(0.0f)) << "nothing runs before replay";
   for (int i = 0; i < 3; ++i) graph.replay();
   EXPECT_THAT(floats_of(count), Each(3.0f));
+}
+
+TEST(CudaGraph, TellsListenersOfWhoIsInItOfEachReplay) {
+  struct Listener final : ReplayListener {
+    explicit Listener(std::vector<std::string>& to) : told(to) {}
+    void before_replay(const Stream&) override {
+      if (told.size() == 4) throw DeviceError("no more");
+      told.emplace_back("before");
+    }
+    void after_replay(const Stream&) override { told.emplace_back("after"); }
+    std::vector<std::string>& told;
+  };
+  std::vector<std::string> told;
+  const Tensor count = of(0), one = of(1);
+  CudaGraph graph(kGpu);
+  const auto capture = [&](bool fails) {
+    graph.capture([&] {
+      for (int i = 0; i < 2; ++i) {
+        active_capture()->listeners->of(&told, [&]() -> std::unique_ptr<ReplayListener> {
+          return std::make_unique<Listener>(told);
+        });
+      }
+      if (fails) throw DeviceError("not this one");
+      count.add_(one);
+    });
+  };
+  EXPECT_THROW(capture(true), DeviceError);
+  capture(false);
+  EXPECT_TRUE(told.empty());
+  for (int i = 0; i < 2; ++i) graph.replay();
+  EXPECT_EQ(told, (std::vector<std::string>{"before", "after", "before", "after"}));
+  EXPECT_THROW(graph.replay(), DeviceError);
+  EXPECT_THAT(floats_of(count), Each(2.0f)) << "an error keeps a replay from being queued";
 }
 
 TEST(CudaGraph, RecordsABackwardWhole) {
