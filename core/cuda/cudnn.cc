@@ -55,8 +55,24 @@ LoadedCudnn load_cudnn() {
                     [](const std::string& file) { return load_cudnn(file); });
 }
 
+std::string why_half_installed(const std::string& file,
+                               FunctionRef<bool(const std::string&)> opens) {
+  const std::string part = "libcudnn_graph.so.9";
+  const std::string folder = file.substr(0, file.rfind('/') + 1);
+  if (opens(folder + part) || opens(part)) return "";
+  return fmt::format("{} is half installed: {} is neither beside it nor where the system looks",
+                     file, part);
+}
+
 LoadedCudnn load_cudnn(const std::string& file) {
-  LoadedCudnn loaded = open_library(file, "cudnnGetVersion", &read_cudnn);
+  const auto opens = [](const std::string& part) {
+    return dlopen(part.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
+  };
+  const auto read = [&](const std::string& found, const FindFunction& find) {
+    const std::string why = why_half_installed(found, opens);
+    return why.empty() ? read_cudnn(found, find) : LoadedCudnn::none(why);
+  };
+  LoadedCudnn loaded = open_library(file, "cudnnGetVersion", read);
   if (loaded.reason.empty()) open_compiler();
   return loaded;
 }

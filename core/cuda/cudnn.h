@@ -15,6 +15,7 @@
 #include <functional>
 #include <string>
 
+#include "core/base/function_ref.h"
 #include "core/base/mutex.h"
 #include "core/cuda/opened_library.h"
 #include "core/tensor/device.h"
@@ -49,6 +50,12 @@ using LoadedCudnn = OpenedLibrary<Cudnn>;
 LoadedCudnn load_cudnn();
 /// Opens this file.
 LoadedCudnn load_cudnn(const std::string& file);
+/// Returns why cuDNN's file cannot be used without its parts, or "". Every function but a few is in
+/// libcudnn_graph.so.9, which cuDNN opens at the first call, beside itself or where the system
+/// looks; without it that call, even of cudnnGetVersion, ends the process. Other parts are missed
+/// by plans alone. `opens` says whether a library can be opened.
+std::string why_half_installed(const std::string& file,
+                               FunctionRef<bool(const std::string&)> opens);
 /// Fills the table from an opened library; `load_cudnn` calls it.
 LoadedCudnn read_cudnn(const std::string& file, const FindFunction& find);
 

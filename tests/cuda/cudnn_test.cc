@@ -42,6 +42,21 @@ TEST(CudnnLibrary, SaysWhatAnotherLibraryLacks) {
   EXPECT_THAT(load_cudnn("/no/such/libcudnn.so.9").reason, HasSubstr("/no/such/libcudnn.so.9"));
 }
 
+TEST(CudnnLibrary, IsNotCalledWithoutThePartThatItsFunctionsAreIn) {
+  std::vector<std::string> asked;
+  const auto nothing_opens = [&](const std::string& part) {
+    asked.push_back(part);
+    return false;
+  };
+  EXPECT_THAT(why_half_installed("/x/libcudnn.so.9", nothing_opens),
+              HasSubstr("/x/libcudnn.so.9 is half installed: libcudnn_graph.so.9 is neither"));
+  EXPECT_EQ(asked, (std::vector<std::string>{"/x/libcudnn_graph.so.9", "libcudnn_graph.so.9"}));
+  for (const std::string& there : asked) {
+    const auto opens = [&](const std::string& part) { return part == there; };
+    EXPECT_EQ(why_half_installed("/x/libcudnn.so.9", opens), "");
+  }
+}
+
 TEST(CudnnLibrary, CanBeTurnedOff) {
   ASSERT_EQ(setenv("LOCKSTEP_CUDNN", "0", 1), 0);
   EXPECT_EQ(load_cudnn().reason, "LOCKSTEP_CUDNN=0");
