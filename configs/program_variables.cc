@@ -58,6 +58,8 @@ const std::vector<ProgramVariable>& program_variables() {
        flag, "1"},
       {"LOCKSTEP_COMPILE_LOG", "1: print what compiled functions record, and why", "0 or 1", flag},
       {"LOCKSTEP_DISPATCH_TRACE", "1: print every operator call and its keys", "0 or 1", flag},
+      {"LOCKSTEP_EMULATED_FAULT", "with that error of CUDA's they fail once there is that file",
+       "NUMBER:FILE", nullptr},
       {"LOCKSTEP_EMULATED_GPUS", "number of GPUs that libcuda_emulation.so makes up",
        "a number of at least 1", number<1, kMost>},
       {"LOCKSTEP_EMULATED_MEMORY_MB", "memory of each of them", "a number of at least 1",

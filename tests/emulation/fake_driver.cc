@@ -238,6 +238,9 @@ void FakeDriver::unwrite(const Made& made) const {
 }
 
 void FakeDriver::run_kernel(const emulation::Launch& launch) {
+  if (coming_poison_ != CUDA_SUCCESS && access(poison_file_.c_str(), F_OK) == 0) {
+    poison_ = coming_poison_;
+  }
   if (poison_ != CUDA_SUCCESS) return;
   try {
     emulation::run(launch);

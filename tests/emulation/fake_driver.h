@@ -45,6 +45,11 @@ class FakeDriver {
   void fail_taking(int call, CUresult result);
   /// Simulates a failed kernel: from now on every call that needs the device returns `result`.
   void poison(CUresult result) { poison_ = result; }
+  /// Does that with the first kernel that runs once there is a file of this name.
+  void poison_at(CUresult result, std::string file) {
+    coming_poison_ = result;
+    poison_file_ = std::move(file);
+  }
   void disable_granules() { has_granules_ = false; }
   /// What the devices' attributes say of exportable memory, and of memory that network cards reach.
   void set_exportable(bool is) { is_exportable_ = is; }
@@ -197,6 +202,8 @@ class FakeDriver {
   int running_ = 0;  ///< nesting depth of `run_until_done`
   size_t pointer_offset_ = 0;
   CUresult poison_ = CUDA_SUCCESS;
+  CUresult coming_poison_ = CUDA_SUCCESS;
+  std::string poison_file_;
   static constexpr int kPatience = 16;
   int unanswered_ = 0;  ///< number of queries answered "not ready"
   int file_ = -1;

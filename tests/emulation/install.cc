@@ -25,11 +25,28 @@ size_t setting(const char* name, size_t otherwise) {
   return otherwise;
 }
 
+/// Makes the GPU fail as the variable says: "214:FILE" with CUDA's error 214 once there is FILE.
+void set_fault(FakeDriver& driver) {
+  const char* const text = std::getenv("LOCKSTEP_EMULATED_FAULT");
+  if (text == nullptr) return;
+  char* colon = nullptr;
+  const long result = std::strtol(text, &colon, 10);
+  if (result > 0 && *colon == ':') {
+    driver.poison_at(static_cast<CUresult>(result), colon + 1);
+  } else {
+    std::fprintf(stderr,
+                 "[emulated GPU] LOCKSTEP_EMULATED_FAULT is \"%s\": expected an error's number, a "
+                 "colon and a file.\n",
+                 text);
+  }
+}
+
 LoadedDriver load_emulated_driver() {
   // Never destroyed: static tensors free their memory at exit.
   static auto* const driver = new FakeDriver(static_cast<int>(setting("LOCKSTEP_EMULATED_GPUS", 1)),
                                              setting("LOCKSTEP_EMULATED_MEMORY_MB", 2048) << 20);
   driver->stand_in();
+  set_fault(*driver);
   return driver->load();
 }
 
