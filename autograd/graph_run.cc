@@ -18,6 +18,7 @@
 #include "core/device/copies.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/tensor/event.h"
+#include "core/tensor/memory_format.h"
 
 namespace lockstep {
 
@@ -63,13 +64,23 @@ Tensor hand_over(const GradientMeta& meta, Tensor gradient, const Tensor& destin
   return gradient;
 }
 
+/// Whether a + b, computed elsewhere, lies in memory as `into` does, one of the two. Who owns them
+/// must not decide that: sums of it go along memory, and a record owns what eager backward does
+/// not.
+bool has_layout_of_sum(const Tensor& into, const Tensor& a, const Tensor& b) {
+  if (same(a.strides(), b.strides())) return true;
+  const IntList strides[] = {a.strides(), b.strides()};
+  return same(into.strides(), dense_strides(into.sizes(), strides));
+}
+
 /// Returns a + b, computed in place in whichever of the two is at `destination`, which may be
-/// undefined, or has no other owner.
+/// undefined, or has no other owner and the layout of the sum.
 Tensor sum_of(Tensor a, Tensor b, const Tensor& destination = {}) {
   if (!is_grad_enabled()) {
     const auto writable = [&](const Tensor& into) {
       return (destination.defined() && same_place(into, destination)) ||
-             (is_exclusive(into) && is_dense(into.sizes(), into.strides()));
+             (is_exclusive(into) && is_dense(into.sizes(), into.strides()) &&
+              has_layout_of_sum(into, a, b));
     };
     if (writable(a)) {
       a.add_(b);

@@ -13,6 +13,7 @@
 #include "core/ops/factory/literal.h"
 #include "core/ops/forms/pointwise.h"
 #include "core/ops/index/subscript.h"
+#include "core/ops/loss/loss.h"
 #include "core/ops/matmul/matmul.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
@@ -307,6 +308,25 @@ TEST(Compile, GradientsOfAnyStridesReachTheRecordOfBackward) {
     }
   }
   EXPECT_EQ(compiled.counts().replayed, 7);
+}
+
+TEST(Compile, GradientsOfSeveralLayoutsAreAddedInTheLayoutOfEager) {
+  const auto body = [](TensorList inputs) {
+    const Tensor y = inputs[0].t().add(inputs[1]).tanh();
+    return std::vector<Tensor>{y.clone(), softmax(y, 0)};
+  };
+  const CompiledFunction compiled = compile(body);
+  for (int round = 0; round < 4; ++round) {
+    // The sum of all elements of a gradient, which goes along memory, is that of a number.
+    const std::vector<Tensor> inputs = {randn({16, 16}).set_requires_grad(),
+                                        randn({}).set_requires_grad()};
+    const auto gradients = [&](const std::vector<Tensor>& results) {
+      return grad(results, inputs, {ones_like(results[0]), ones_like(results[1])});
+    };
+    const std::vector<Tensor> got = gradients(compiled(inputs)), want = gradients(body(inputs));
+    EXPECT_TRUE(equal(got[0], want[0]));
+    EXPECT_EQ(got[1].item<float>(), want[1].item<float>());
+  }
 }
 
 TEST(Compile, AutocastIsPartOfTheRecord) {
