@@ -94,7 +94,7 @@ TEST(InitialValues, DeferredValuesAreThoseThatWereGivenLast) {
   EXPECT_TRUE(model.fill_later(parameter, fill_with(3)));
   const Tensor values = empty(parameter.sizes());
   model.fill_parameter(parameter, values);
-  EXPECT_TRUE(same_bits(values, full(parameter.sizes(), 3)));
+  EXPECT_TRUE(same_bits(values, full(parameter.sizes(), 3.0)));
   EXPECT_FALSE(model.fill_later(empty({7}), fill_with(3)));
 }
 
