@@ -6,8 +6,8 @@
 //
 // RANK is compared with OMPI_COMM_WORLD_RANK, START with LOCKSTEP_RESTART_COUNT (without it the
 // fault comes in every start of the job); OPERATOR is relu, threshold_backward, _block_square_sums,
-// load, which is called once, before the ranks meet, or join, the same in a process that joins them;
-// CALL counts from 1; and WHAT is
+// load, which is called once, before the ranks meet, or join, the same in a process that joins
+// them; CALL counts from 1; and WHAT is
 //
 //   segv    SIGSEGV
 //   kill    SIGKILL, after MILLISECONDS if given: the rank continues meanwhile
