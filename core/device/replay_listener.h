@@ -37,15 +37,21 @@ class ReplayListeners {
     listeners_.clear();
   }
   void before_replay(const Stream& stream) {
-    const MutexLock guard(lock_);
-    for (const auto& [owner, listener] : listeners_) listener->before_replay(stream);
+    for (ReplayListener* const each : all()) each->before_replay(stream);
   }
   void after_replay(const Stream& stream) {
-    const MutexLock guard(lock_);
-    for (const auto& [owner, listener] : listeners_) listener->after_replay(stream);
+    for (ReplayListener* const each : all()) each->after_replay(stream);
   }
 
  private:
+  /// They take locks of their own, so they are called without this one.
+  std::vector<ReplayListener*> all() {
+    const MutexLock guard(lock_);
+    std::vector<ReplayListener*> found;
+    for (const auto& [owner, listener] : listeners_) found.push_back(listener.get());
+    return found;
+  }
+
   Mutex lock_;
   std::vector<std::pair<const void*, std::unique_ptr<ReplayListener>>> listeners_
       LS_GUARDED_BY(lock_);
