@@ -215,9 +215,9 @@ AttemptEnd LaunchAttempt::run(std::function<bool()> watch) {
 
 void LaunchAttempt::wait_for_something() {
   std::optional<Clock::time_point> next;
-  for (const auto& each :
-       {deadline_, start_deadline_, request_deadline_, grace_deadline_, failure_deadline_,
-        end_deadline_, kill_deadline_, output_.held_until(), comebacks_.next()}) {
+  for (const auto& each : {deadline_, start_deadline_, request_deadline_, grace_deadline_,
+                           failure_deadline_, end_deadline_, outside_deadline_, kill_deadline_,
+                           output_.held_until(), comebacks_.next()}) {
     if (each && (!next || *each < *next)) next = each;
   }
   int wait = -1;
@@ -292,18 +292,17 @@ bool LaunchAttempt::is_over() const {
          });
 }
 
-void LaunchAttempt::end_left_out(Clock::time_point now) {
+void LaunchAttempt::end_left_out() {
   if (plan_.options.fewest_left == 0 || !some_have_ended_well()) return;
-  if (!outside_deadline_ && is_over()) outside_deadline_ = now + kOverToEnd;
-  const bool is_late = outside_deadline_ && !outside_ended_ && now >= *outside_deadline_;
-  outside_ended_ = outside_ended_ || is_late;
+  for (const auto& process : processes_) {
+    if (!process->status() && is_stopped(process->pid())) process->child().signal_group(SIGKILL);
+  }
+}
+
+void LaunchAttempt::end_outside() {
   for (const auto& process : processes_) {
     if (process->status()) continue;
-    if (is_late) {
-      say("rank {} has not joined the others, which have ended: ending it", process->rank());
-    } else if (!is_stopped(process->pid())) {
-      continue;
-    }
+    say("rank {} has not joined the others, which have ended: ending it", process->rank());
     process->child().signal_group(SIGKILL);
   }
 }
@@ -431,7 +430,9 @@ void LaunchAttempt::act_on_deadlines() {
     terminate();
   }
   if (due(kill_deadline_)) kill();
-  end_left_out(now);
+  end_left_out();
+  if (!outside_deadline_ && is_over()) outside_deadline_ = now + kOverToEnd;
+  if (due(outside_deadline_)) end_outside();
   bring_back(now);
   if (watch_ && watch_()) watch_ = {};
   output_.show_what_is_due(now);

@@ -66,11 +66,12 @@ class LaunchAttempt {
   /// Takes note of a rank that failed. Where the others go on by themselves, that is a failure of
   /// the job only once too few of them are left.
   void note_failure(const LaunchFailure& failure);
-  /// Ends ranks that are stopped when others have ended well: these went on without them. Ends
-  /// processes, too, that were to join ranks which have all ended.
-  void end_left_out(Clock::time_point now);
+  /// Ends ranks that are stopped when others have ended well: these went on without them.
+  void end_left_out();
   /// Whether only processes are left that have not joined the ranks, and these have ended well.
   bool is_over() const;
+  /// Ends the processes that are left then.
+  void end_outside();
   bool some_have_ended_well() const;
   /// Whether the ranks have met and train, so that they can go on without others.
   bool training_has_begun() const;
@@ -137,7 +138,6 @@ class LaunchAttempt {
   std::optional<Clock::time_point> failure_deadline_;
   std::optional<Clock::time_point> end_deadline_;  ///< when the launcher must end, as all ranks did
   std::optional<Clock::time_point> outside_deadline_;  ///< of processes that have not joined
-  bool outside_ended_ = false;                         ///< it is over for them
   std::optional<Clock::time_point> kill_deadline_;
 };
 
