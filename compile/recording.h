@@ -29,8 +29,8 @@ class Program::Recording {
   /// Makes the program of what was recorded, which gave `outputs`. Of `arguments` inputs it can
   /// take others in each run, and keeps those behind them.
   Recorded finish(const std::vector<Tensor>& outputs, size_t arguments);
-  /// The same for what was recorded apart. Leaves out what is not read of the inputs, and computes
-  /// gradients of leaves from `first_leaf` on in places as well.
+  /// Does the same for what was recorded apart. Leaves out what is not read of the inputs, and
+  /// computes gradients of leaves from `first_leaf` on in places as well.
   Recorded finish_apart(const std::vector<Tensor>& outputs, const ParameterCasts& casts,
                         size_t first_leaf, size_t first_cast);
 

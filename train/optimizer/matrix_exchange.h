@@ -15,7 +15,8 @@ class ShardedModel;
 
 namespace lockstep::train {
 
-/// Of a tensor of two or more dimensions, which is the matrix [size(0), all others].
+/// Returns the size of the matrix [size(0), all others] that Muon takes a tensor for. The tensor
+/// has two or more dimensions.
 MatrixSize size_of_matrix(const Tensor& tensor);
 
 /// Makes whole matrices of the parts that ranks keep of a sharded model's, each on one rank, and

@@ -122,11 +122,11 @@ Muon::Muon(const std::vector<nn::NamedParameter>& parameters,
 
 void Muon::update(std::span<const uint32_t> parameters, const Update& update) {
   update_others(parameters, update);
+  if (exchange_) return;  // update_parts has moved the matrices
   std::vector<uint32_t> matrices;
   for (const uint32_t each : parameters) {
     if (places_[each].is_matrix) matrices.push_back(each);
   }
-  if (exchange_) return;  // update_parts has moved them
   if (update.sharers != nullptr) return update_together(matrices, update);
   for_each_matrix(matrices, [&](size_t i, const Matrix& matrix) {
     const Tensor direction = direction_of(matrix, update.gradients[matrices[i]], update);
