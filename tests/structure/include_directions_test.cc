@@ -190,6 +190,7 @@ const std::vector<Wrapping>& wrappings() {
       {"cuda_runtime.h", wraps_cuda, "core/cuda, kernels/cuda, dist/nccl"},
       {"cublasLt.h", wraps_cuda, "core/cuda, kernels/cuda"},
       {"cudnn.h", wraps_cuda, "core/cuda, kernels/cuda"},
+      {"nvrtc.h", [](auto& path) { return in(path, "core/cuda"); }, "core/cuda"},
       // 80 MB of the memory of a compilation.
       {"immintrin.h", computes_lanes, ".cc files, and headers of kernels/cpu"},
       {"x86intrin.h", computes_lanes, ".cc files, and headers of kernels/cpu"},
