@@ -29,6 +29,17 @@
 // which each launch finds it and fills it with NaN.
 #define __shared__ static __attribute__((abi_tag("ls_shared")))
 
+#if defined(LS_EMULATED_MODULE)
+/// In a module that is compiled at run time (fake_nvrtc.h), whose kernels are found by their
+/// symbols.
+#define LS_CUDA_KERNEL(name, Params, threads)                                         \
+  static void name(const Params& p);                                                  \
+  extern "C" __attribute__((visibility("default")))                                   \
+  const ::lockstep::emulation::Kernel ls_module_##name{                               \
+      #name, sizeof(Params), threads,                                                 \
+      [](const void* parameters) { name(*static_cast<const Params*>(parameters)); }}; \
+  static void name([[maybe_unused]] const Params& p)
+#else
 /// Like core/cuda/kernel.cuh for nvcc; here a kernel is a function registered in a table.
 #define LS_CUDA_KERNEL(name, Params, threads)                                                  \
   static void name(const Params& p);                                                           \
@@ -39,6 +50,7 @@
       sizeof(Params) <= 4096 && alignof(Params) <= 16 && std::is_trivially_copyable_v<Params>, \
       "parameters are plain data of at most 4 KB");                                            \
   static void name([[maybe_unused]] const Params& p)
+#endif
 
 #define LS_CUDA_KERNEL_RESIDENT(name, Params, threads, blocks) LS_CUDA_KERNEL(name, Params, threads)
 

@@ -224,8 +224,8 @@ class FakeDriver {
   std::map<CUdeviceptr, Mapping> mapped_;
   std::map<CUdeviceptr, Plain> plain_;
   std::set<void*> pinned_;
-  std::set<std::pair<CUcontext, CUcontext>> peers_;  ///< each with one whose memory it reaches
-  std::set<CUmodule> modules_;
+  std::set<std::pair<CUcontext, CUcontext>> peers_;    ///< each with one whose memory it reaches
+  std::map<CUmodule, std::shared_ptr<void>> modules_;  ///< with those libraries that are modules
   std::map<Work*, std::unique_ptr<Work>> graphs_;
   std::map<Work*, std::shared_ptr<Work>> executables_;
   std::map<std::string, Function> kernels_;  ///< kernels looked up so far

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "tests/emulation/block.h"
@@ -351,10 +353,13 @@ struct FakeDriver::Calls {
   }
   static CUresult load_module(CUmodule* module, const void* image) {
     LS_FAKE_DEVICE("cuModuleLoadData");
-    // Magic number of nvcc's fatbins.
-    if (*static_cast<const uint32_t*>(image) != 0xba55ed50u) return fake.refuse("no fatbin");
+    // Of what NVRTC's stand-in makes, or magic number of nvcc's fatbins.
+    std::shared_ptr<void> library = emulation::load_module(image);
+    if (library == nullptr && *static_cast<const uint32_t*>(image) != 0xba55ed50u) {
+      return fake.refuse("no fatbin");
+    }
     *module = reinterpret_cast<CUmodule>(fake.next_++);
-    fake.modules_.insert(*module);
+    fake.modules_.emplace(*module, std::move(library));
     return CUDA_SUCCESS;
   }
   static CUresult unload_module(CUmodule module) {
@@ -362,11 +367,16 @@ struct FakeDriver::Calls {
     if (fake.modules_.erase(module) == 0) return fake.refuse("unloads no module");
     return CUDA_SUCCESS;
   }
+  static uint64_t module_number(CUmodule module) { return reinterpret_cast<uint64_t>(module); }
   static CUresult find_function(CUfunction* function, CUmodule module, const char* name) {
     LS_FAKE_DEVICE("cuModuleGetFunction");
-    if (!fake.modules_.contains(module)) return fake.refuse("looks for a kernel in no module");
-    Function& found = fake.kernels_[name];
-    found.kernel = emulation::find_kernel(name);
+    const auto place = fake.modules_.find(module);
+    if (place == fake.modules_.end()) return fake.refuse("looks for a kernel in no module");
+    const bool is_own = place->second != nullptr;
+    Function& found = fake.kernels_[is_own ? name + (" of " + std::to_string(module_number(module)))
+                                           : std::string(name)];
+    found.kernel =
+        is_own ? emulation::find_kernel(place->second.get(), name) : emulation::find_kernel(name);
     if (found.kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
     *function = reinterpret_cast<CUfunction>(&found);
     return CUDA_SUCCESS;

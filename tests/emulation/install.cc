@@ -8,6 +8,7 @@
 #include "tests/emulation/fake_cublas_lt.h"
 #include "tests/emulation/fake_cupti.h"
 #include "tests/emulation/fake_driver.h"
+#include "tests/emulation/fake_nvrtc.h"
 #include "tests/emulation/no_cudnn.h"
 
 namespace lockstep::cuda {
@@ -54,6 +55,7 @@ LoadedDriver load_emulated_driver() {
   set_driver_loader(&load_emulated_driver);
   install_fake_cublas_lt();
   install_fake_cupti();
+  install_fake_nvrtc();
   install_no_cudnn();
   return true;
 }();
