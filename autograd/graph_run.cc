@@ -268,7 +268,7 @@ void GraphRun::place_nodes() {
     }
     slot.on_stream = has_streams_ = true;
     if (!slot.applies) continue;
-    if (home_ != nullptr && home_->device() == device) continue;
+    if (detail::backward_stays || (home_ != nullptr && home_->device() == device)) continue;
     slot.worker = &DeviceWorker::of(device);
     has_workers_ = true;
   }

@@ -24,6 +24,20 @@ struct CurrentNode {
   Node* node = nullptr;
 };
 
+namespace detail {
+inline thread_local constinit bool backward_stays = false;
+}  // namespace detail
+
+/// While alive, backwards that this thread calls run on it alone, whatever their devices are: for
+/// modes, which see the calls of their thread.
+class BackwardStaysGuard {
+ public:
+  BackwardStaysGuard() : stays_(detail::backward_stays, true) {}
+
+ private:
+  ScopedValue<bool> stays_;
+};
+
 /// One backward through one graph: the engine's working memory and its loop.
 ///
 /// Nodes are numbered in the order they are found, and their state lies in arrays indexed by that
@@ -32,7 +46,7 @@ struct CurrentNode {
 /// of several threads, or nested in one thread, are independent of each other.
 ///
 /// The thread that calls `run` executes the nodes of synchronous devices; those of an asynchronous
-/// device go to that device's worker. Without asynchronous devices only callbacks are locked.
+/// device go to that device's worker, unless there is a BackwardStaysGuard. Without asynchronous devices only callbacks are locked.
 ///
 /// On asynchronous devices a node runs on the stream of its forward. If a gradient comes from
 /// another stream, the node's stream waits for an event, and the gradient's memory is recorded as

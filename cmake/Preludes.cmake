@@ -5,9 +5,8 @@
 function(lockstep_prelude_source out header folder function)
   set(source "${CMAKE_BINARY_DIR}/generated/${folder}/${function}.cc")
   set(script "${PROJECT_SOURCE_DIR}/cmake/EmbedHeaders.cmake")
-  string(REGEX MATCH "^[^/]+" room "${folder}")
-  string(REPLACE "kernels" "cpu" namespace "${room}")
-  string(REPLACE "compile" "compiler" namespace "${namespace}")
+  string(REGEX REPLACE "^kernels/" "" namespace "${folder}")
+  string(REGEX REPLACE "^compile/.*" "compiler" namespace "${namespace}")
   add_custom_command(
       OUTPUT "${source}"
       COMMAND "${CMAKE_COMMAND}" "-DROOT=${PROJECT_SOURCE_DIR}" "-DHEADER=${header}"
@@ -23,6 +22,14 @@ file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/kernels/common/*.h"
      "${PROJECT_SOURCE_DIR}/kernels/cpu/*.h" "${PROJECT_SOURCE_DIR}/kernels/pointwise/*.h")
 lockstep_prelude_source(LOCKSTEP_KERNEL_PRELUDE kernels/pointwise/loop_kernel.h kernels/cpu kernel_prelude
     ${headers} "${PROJECT_SOURCE_DIR}/core/base/host_device.h" "${PROJECT_SOURCE_DIR}/core/tensor/dtype.h")
+list(FILTER headers EXCLUDE REGEX "/kernels/cpu/")
+file(GLOB of_cuda CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/kernels/cuda/*.cuh" "${PROJECT_SOURCE_DIR}/kernels/cuda/*.h"
+     "${PROJECT_SOURCE_DIR}/kernels/pointwise/*.cuh")
+lockstep_prelude_source(LOCKSTEP_CUDA_KERNEL_PRELUDE kernels/pointwise/loop_kernel.cuh kernels/cuda kernel_prelude
+    ${headers} ${of_cuda} "${PROJECT_SOURCE_DIR}/core/base/host_device.h" "${PROJECT_SOURCE_DIR}/core/tensor/dtype.h"
+    "${PROJECT_SOURCE_DIR}/core/cuda/kernel.cuh")
+lockstep_prelude_source(LOCKSTEP_DEVICE_STD kernels/cuda/device_std.cuh kernels/cuda device_std
+    "${PROJECT_SOURCE_DIR}/kernels/cuda/device_std.cuh")
 file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/plugin/*.h")
 lockstep_prelude_source(LOCKSTEP_PLUGIN_PRELUDE core/plugin/plugin_wrapper.h compile/native plugin_prelude
     ${headers})

@@ -9,6 +9,7 @@
 #include "compile/block_filled.h"
 #include "compile/native/kernel_builder.h"
 #include "core/base/check.h"
+#include "core/device/kernel_scope.h"
 #include "core/ops/batching.h"
 #include "core/ops/factory/factory.h"
 
@@ -141,7 +142,8 @@ LoopGroup::LoopGroup(const Graph& graph, std::span<const Node> nodes,
   for (const Node& node : nodes) {
     const ValueType& result = type_of(graph, node.results[0]);
     count_ = count_elements(result.sizes);
-    backend_ = loop_backend(result.device.type);
+    device_ = result.device;
+    backend_ = loop_backend(device_.type);
     names_ += (names_.empty() ? "" : ", ") + node.op->name();
     if (const std::optional<RowGather> gather = row_gather_of(graph, node)) {
       LS_CHECK(!is_read_later[static_cast<size_t>(node.results[0])], Error,
@@ -229,11 +231,13 @@ void LoopGroup::add_draw(const Graph& graph, const MaskDraw& draw,
 
 void LoopGroup::request_kernel() {
   if (backend_->source == nullptr) return;
+  const KernelScope on_device(device_);
   LoopSource source = backend_->source(program_);
   if (source.text.empty()) return;
   kernel_ = compiler::request_kernel({.text = std::move(source.text),
                                       .flags = std::move(source.flags),
-                                      .what = "loop of " + names_});
+                                      .what = "loop of " + names_,
+                                      .compiler = backend_->compiler});
 }
 
 LoopKernel LoopGroup::choose(std::span<void* const> memory,
@@ -298,6 +302,7 @@ void LoopGroup::run(std::vector<Tensor>& values) const {
   for (size_t i = 0; i < draws_; ++i) draws.push_back(default_generator().next_call());
   const std::span<void* const> addresses(memory.data(), memory.size());
   const std::span<const RandomKey> keys(draws.data(), draws.size());
+  const KernelScope on_device(device_);
   backend_->run(program_, count_, addresses, keys, choose(addresses, keys));
 }
 

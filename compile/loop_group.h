@@ -98,6 +98,7 @@ class LoopGroup {
   size_t draws_ = 0;
   std::string names_;  ///< of the operators
   int64_t count_ = 0;  ///< elements
+  Device device_;
   const LoopBackend* backend_ = nullptr;
   std::unordered_map<ValueId, int32_t> slots_;  ///< of values it makes; used in the constructor
   std::shared_ptr<const PendingKernel> kernel_;

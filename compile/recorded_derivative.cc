@@ -7,6 +7,7 @@
 #include <set>
 
 #include "autograd/gradient_delivery.h"
+#include "autograd/graph_run.h"
 #include "compile/passes.h"
 #include "compile/recomputation.h"
 #include "compile/recording.h"
@@ -37,6 +38,7 @@ Program::Recording::Derivative Program::Recording::differentiate(
   std::vector<Tensor> results;
   try {
     const ModeGuard recording(recorder_);
+    const BackwardStaysGuard seen;
     results = grad_into(roots_, differentiable, into, root_gradients_,
                         {.retain_graph = again, .allow_unused = true});
   } catch (const Error& error) {

@@ -24,13 +24,6 @@ bool has_gradient_hooks(const Tensor& tensor) {
          (!hooks->tensor.empty() || (!tensor.is_leaf() && !hooks->before.empty()));
 }
 
-/// Whether backward of all of them runs on the calling thread.
-bool is_synchronous(const std::vector<Tensor>& tensors) {
-  return std::ranges::all_of(tensors, [](const Tensor& tensor) {
-    return tensor.device() == kCPU || tensor.device() == kMeta;
-  });
-}
-
 }  // namespace
 
 void Program::Recording::take_outputs(const std::vector<Tensor>& outputs) {
@@ -57,7 +50,6 @@ void Program::Recording::check_read() {
     }
   }
   if (roots_.empty()) return;
-  if (!is_synchronous(read_)) recorder_.fail("derivatives are recorded on the cpu only");
   if (std::ranges::any_of(read_, [](const Tensor& tensor) {
         return tensor.requires_grad() && has_gradient_hooks(tensor);
       })) {

@@ -6,16 +6,28 @@
 
 #include "core/base/cond_var.h"
 #include "core/base/content_hash.h"
+#include "core/base/files/regular_file.h"
 #include "core/base/mutex.h"
 #include "core/base/service_thread.h"
 
 namespace lockstep::compiler {
 
+PendingKernel::~PendingKernel() {
+  if (!module_.empty()) source_.compiler->release(module_.data());
+}
+
 void PendingKernel::make(const BuildLimits& limits) noexcept {
   try {
-    library_.emplace(build_native(source_, limits, place_).path());
-    kernel_.store(reinterpret_cast<LoopKernel>(library_->find("lockstep_loop_kernel")),
-                  std::memory_order_release);
+    const NativeFile file = build_native(source_, limits, place_);
+    LoopKernel kernel = nullptr;
+    if (source_.compiler != nullptr) {
+      module_ = read_whole_file(file.path());
+      kernel = module_.data();
+    } else {
+      library_.emplace(file.path());
+      kernel = library_->find("lockstep_loop_kernel");
+    }
+    kernel_.store(kernel, std::memory_order_release);
     end({});
   } catch (const std::exception& error) {
     end(error.what());
@@ -31,6 +43,17 @@ void PendingKernel::end(std::string failure) noexcept {
   done_.store(true, std::memory_order_release);
   done_.notify_all();
 }
+
+namespace {
+
+std::string hash_of(const NativeSource& source) {
+  ContentHasher hasher;
+  hasher.add(source.text);
+  for (const std::string& flag : source.flags) hasher.add(flag);
+  return hasher.result().hex();
+}
+
+}  // namespace
 
 /// The thread that makes kernels, and those that wait for it.
 class KernelBuilder {
@@ -54,7 +77,7 @@ class KernelBuilder {
   std::shared_ptr<const PendingKernel> request(NativeSource source) {
     const MutexLock lock(mutex_);
     std::erase_if(known_, [](const auto& each) { return each.second.expired(); });
-    std::weak_ptr<PendingKernel>& known = known_[ContentHasher().add(source.text).result().hex()];
+    std::weak_ptr<PendingKernel>& known = known_[hash_of(source)];
     if (auto kernel = known.lock()) return kernel;
     auto kernel = std::make_shared<PendingKernel>(std::move(source), BuildPlace());
     if (thread_.left_behind()) {
@@ -92,7 +115,7 @@ class KernelBuilder {
   Mutex mutex_;
   CondVar changed_;
   std::deque<std::weak_ptr<PendingKernel>> queue_ LS_GUARDED_BY(mutex_);
-  /// By the hash of the text.
+  /// By hash_of.
   std::unordered_map<std::string, std::weak_ptr<PendingKernel>> known_ LS_GUARDED_BY(mutex_);
   ServiceThread thread_;  ///< last: it uses the others
 };

@@ -17,6 +17,7 @@ class PendingKernel {
  public:
   PendingKernel(NativeSource source, BuildPlace place)
       : source_(std::move(source)), place_(std::move(place)) {}
+  ~PendingKernel();
   PendingKernel(const PendingKernel&) = delete;
   PendingKernel& operator=(const PendingKernel&) = delete;
 
@@ -40,6 +41,7 @@ class PendingKernel {
   NativeSource source_;
   BuildPlace place_;
   std::optional<NativeLibrary> library_;
+  std::string module_;   ///< the bytes of what a compiler of the backend made
   std::string failure_;  ///< does not change once done
   std::atomic<LoopKernel> kernel_ = nullptr;
   std::atomic<bool> done_ = false;

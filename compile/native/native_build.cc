@@ -41,13 +41,33 @@ Toolchain machine_toolchain(const BuildLimits& limits, const ProcessEnvironment&
   return *std::move(found);
 }
 
-/// What decides which bytes come of a source.
+/// What decides which bytes come of a source, with the program that makes them.
 ContentHash key_of(const NativeSource& source, const Toolchain& toolchain) {
   ContentHasher hasher;
   hasher.add(build_identity()).add(source.text).add(toolchain.program).add(toolchain.version);
   hasher.add(uint64_t{source.flags.size()});
   for (const std::string& flag : source.flags) hasher.add(flag);
   return hasher.result();
+}
+
+void write_file(const fs::path& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary);
+  LS_CHECK(file << bytes << std::flush, Error, "[compile] {} cannot be written: {}.", path.string(),
+           std::strerror(errno));
+}
+
+/// Has a source compiled to a file.
+void make_file(const NativeSource& source, const Toolchain& toolchain, const fs::path& workplace,
+               const fs::path& to, const BuildLimits& limits,
+               const ProcessEnvironment& environment) {
+  if (source.compiler != nullptr) {
+    const std::vector<std::byte> module = source.compiler->compile({source.text, source.flags});
+    write_file(to, {reinterpret_cast<const char*>(module.data()), module.size()});
+    return;
+  }
+  const fs::path text = workplace / "source.cc";
+  write_file(text, source.text);
+  compile_library(toolchain, text, source.flags, to, limits, environment);
 }
 
 /// The cache in a folder, unless that cannot be used.
@@ -82,19 +102,18 @@ NativeFile::~NativeFile() {
 
 NativeFile build_native(const NativeSource& source, const BuildLimits& limits,
                         const BuildPlace& place) {
-  const Toolchain toolchain = machine_toolchain(limits, place.environment);
+  const Toolchain toolchain = source.compiler != nullptr
+                                  ? Toolchain{.program = "", .version = source.compiler->version()}
+                                  : machine_toolchain(limits, place.environment);
   const ContentHash key = key_of(source, toolchain);
   std::optional<LibraryCache> cache = open_cache(place.cache);
   const auto made_before = [&] { return cache ? cache->find(key) : std::nullopt; };
   if (auto file = made_before()) return {*std::move(file), {}};
-  const fs::path workplace = new_workplace(cache), text = workplace / "source.cc";
+  const fs::path workplace = new_workplace(cache);
   NativeFile made(workplace / "library.so", workplace);
   const OwnedFd lock = cache ? lock_of(cache->folder(), limits) : OwnedFd();
   if (auto file = made_before()) return {*std::move(file), {}};
-  std::ofstream written(text);
-  LS_CHECK(written << source.text << std::flush, Error, "[compile] {} cannot be written: {}.",
-           text.string(), std::strerror(errno));
-  compile_library(toolchain, text, source.flags, made.path(), limits, place.environment);
+  make_file(source, toolchain, workplace, made.path(), limits, place.environment);
   if (!cache) return made;
   return {cache->add(key, made.path(), source.what), {}};
 }

@@ -10,8 +10,8 @@
 
 namespace lockstep::compiler {
 
-/// The file of a compiled library: one of the user's cache, or one in a temporary folder, which
-/// goes with the object.
+/// The file of a compiled library or module: one of the user's cache, or one in a temporary folder,
+/// which goes with the object.
 class NativeFile {
  public:
   NativeFile(std::filesystem::path path, std::filesystem::path temporary_folder)
@@ -36,8 +36,8 @@ struct BuildPlace {
   ProcessEnvironment environment = {};
 };
 
-/// Returns the library that this machine's compiler makes of a source, from the cache if it was
-/// made before, by whichever process. Processes of one machine compile in turn, so a job's ranks
+/// Returns the library or module that a source's compiler makes, from the cache if it was made
+/// before, by whichever process. Processes of one machine compile in turn, so a job's ranks
 /// compile a source once. Where the cache cannot be used the library is made for this process
 /// alone. Throws Error if there is no compiler or it fails. Thread-safe.
 NativeFile build_native(const NativeSource& source, const BuildLimits& limits = {},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -98,28 +99,39 @@ struct LoopProgram {
   void assign_buffers();
 };
 
-/// All steps of a program as one loop over `count` elements. `at` has the address of each slot's
-/// first element, of a result or an operand; those of kScratch stay in registers. `constants` are
-/// the functors and numbers of the steps, as the backend lays them out.
-using LoopKernel = void (*)(int64_t count, void* const* at, const void* constants);
+/// All steps of a program as one loop, made of the backend's LoopSource: the address of a function
+/// for the cpu, that of a module for a GPU. Only the backend knows what it takes.
+using LoopKernel = const void*;
 
-/// C++ of a function `extern "C" lockstep_loop_kernel`, a LoopKernel, and the compiler's flags.
+/// A text that defines `extern "C" lockstep_loop_kernel`, and the compiler's flags.
 struct LoopSource {
   std::string text;  ///< empty: there is none
   std::vector<std::string> flags;
 };
 
+/// What makes the kernels of a backend. All may be called on any thread.
+struct LoopCompiler {
+  /// Name and version, which are part of what a kernel is known by. Throws Error if it is not
+  /// there.
+  std::string (*version)() = nullptr;
+  /// The bytes of a module. Throws Error with what the compiler says.
+  std::vector<std::byte> (*compile)(const LoopSource& source) = nullptr;
+  /// Waits until nothing runs the kernel, whose bytes are freed behind that.
+  void (*release)(LoopKernel kernel) noexcept = nullptr;
+};
+
 /// What became of a kernel that was tried.
 enum class KernelTrial : uint8_t {
   kNone,       ///< it was not tried
-  kFaster,     ///< it computes the loops' bits in no more time
+  kFaster,     ///< it computes the loops' bits, and is the one to run
   kSlower,     ///< the loops' bits, in more time
   kOtherBits,  ///< a fault of the compiler, or of the source
 };
 
 /// What a kind of device does with programs. In all of these `memory` has the address of each slot,
 /// that of the table for kGathered, null for kScratch, and results share no memory with anything
-/// else. `draws` has the random bits of each slot that is drawn, in the slots' order.
+/// else. `draws` has the random bits of each slot that is drawn, in the slots' order. Callers are
+/// in a KernelScope of the device.
 struct LoopBackend {
   /// Runs a program on `count` elements, with `kernel` in place of the steps' loops unless it is
   /// null.
@@ -128,10 +140,15 @@ struct LoopBackend {
   /// The source of a kernel for this program and all others whose steps have the same functors and
   /// slots. Null if the backend writes none.
   LoopSource (*source)(const LoopProgram& program) = nullptr;
-  /// Tries a kernel beside the steps' loops on the first elements. Writes nothing.
+  /// Tries a kernel beside the steps' loops on the first elements. Writes nothing. kNone: it cannot
+  /// be tried now.
   KernelTrial (*try_kernel)(const LoopProgram& program, int64_t count,
                             std::span<void* const> memory, std::span<const RandomKey> draws,
                             LoopKernel kernel) = nullptr;
+  /// What compiles sources; null: this machine's C++ compiler makes a library of each.
+  const LoopCompiler* compiler = nullptr;
+  /// Whether slots of a program may be gathered and drawn.
+  bool fills_blocks = false;
 };
 
 /// Sets what runs programs on a kind of device, whose kernels then take part in captures.

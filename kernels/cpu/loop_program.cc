@@ -47,7 +47,10 @@ class ProgramRun {
  public:
   ProgramRun(const LoopProgram& program, int64_t count, std::span<void* const> memory,
              std::span<const RandomKey> draws, LoopKernel kernel)
-      : program_(program), memory_(memory), draws_(draws), kernel_(kernel) {
+      : program_(program),
+        memory_(memory),
+        draws_(draws),
+        kernel_(reinterpret_cast<LoopFunction>(const_cast<void*>(kernel))) {
     int64_t bytes = 0;
     for (const LoopProgram::Slot& slot : program.slots) {
       const bool whole = slot.place == Place::kArray || slot.place == Place::kResult;
@@ -304,7 +307,7 @@ class ProgramRun {
   const LoopProgram& program_;
   std::span<void* const> memory_;
   std::span<const RandomKey> draws_;
-  LoopKernel kernel_;
+  LoopFunction kernel_;
   std::vector<StepConstants> constants_;  ///< of the kernel
   bool streamed_ = false;
   bool heavy_ = false;
@@ -362,12 +365,15 @@ KernelTrial try_kernel(const LoopProgram& program, int64_t count, std::span<void
     generated.run(kernel);
   }
   if (loops.results() != generated.results()) return KernelTrial::kOtherBits;
+  // What takes longer than the loops is not the one to run.
   return generated.least() <= loops.least() ? KernelTrial::kFaster : KernelTrial::kSlower;
 }
 
 [[maybe_unused]] const bool kRegistered = [] {
-  register_loop_backend(DeviceType::kCPU,
-                        {.run = &run_program, .source = &loop_source, .try_kernel = &try_kernel});
+  register_loop_backend(DeviceType::kCPU, {.run = &run_program,
+                                           .source = &loop_source,
+                                           .try_kernel = &try_kernel,
+                                           .fills_blocks = true});
   return true;
 }();
 

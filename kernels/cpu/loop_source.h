@@ -17,10 +17,14 @@ inline bool has_long_rows(const LoopProgram::Slot& slot) {
          slot.period > kProgramBlock / 2;
 }
 
-/// The source of a LoopKernel that computes what the steps' loops do (LoopBackend::source). It
-/// includes headers of the standard library alone. `constants` of the kernel is an array of
-/// StepConstants, one for each step. Empty for programs with a functor that no header defines, and
-/// with f16, whose conversions keep a loop from being vectorised.
+/// What a LoopKernel of the cpu is: computes `count` elements. `at` has the address of each slot's
+/// first element, of a result or an operand; those of kScratch stay in registers. `constants` is an
+/// array of StepConstants, one for each step.
+using LoopFunction = void (*)(int64_t count, void* const* at, const void* constants);
+
+/// The source of a LoopFunction that computes what the steps' loops do (LoopBackend::source). It
+/// includes headers of the standard library alone. Empty for programs with a functor that no header
+/// defines, and with f16, whose conversions keep a loop from being vectorised.
 LoopSource loop_source(const LoopProgram& program);
 
 }  // namespace lockstep::cpu

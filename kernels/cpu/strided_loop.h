@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/tensor/kernel_arguments.h"
+#include "kernels/common/functor_type.h"
 #include "kernels/common/functors.h"
 #include "kernels/common/number_operand.h"
 #include "kernels/cpu/convert.h"
@@ -48,24 +49,11 @@ template <class F>
 concept Heavy = requires {
   F::kHeavy;
 };
-/// Refers to something that lives as long as the call, such as an error flag.
-template <class F>
-concept RefersOutside = requires {
-  F::kRefersOutside;
-};
 template <class F>
 inline constexpr size_t kKeptBytes =
-    std::is_trivially_copyable_v<F> && !RefersOutside<F> && sizeof(F) <= kMostFunctorBytes
+    std::is_trivially_copyable_v<F> && !functors::RefersOutside<F> && sizeof(F) <= kMostFunctorBytes
         ? sizeof(F)
         : 0;
-/// "lockstep::functors::Add". Functors without a FunctorName may be of one source alone.
-template <class F>
-constexpr std::string_view functor_name() {
-  if constexpr (!functors::Named<F>) return {};
-  std::string_view text = __PRETTY_FUNCTION__;  // "... [with F = NAME; ...]" or "... [F = NAME]"
-  text.remove_prefix(text.find("F = ") + 4);
-  return text.substr(0, text.find_first_of(";]"));
-}
 
 template <class R, class F, class... A>
 void loop_over(int64_t n, R* out, const F& functor, const A*... in) {
@@ -165,7 +153,7 @@ void elementwise(const Out& out, const F& functor, const I&... inputs) {
                 detail::chosen_bf16_loop<F, R, A...>(),
                 detail::kKeptBytes<F>,
                 numbers,
-                detail::functor_name<F>()});
+                kernel_text::functor_type<F>()});
 }
 
 }  // namespace lockstep::cpu

@@ -7,6 +7,7 @@
 
 #include "core/base/check.h"
 #include "kernels/common/strided_plan.h"
+#include "kernels/cuda/kept_loop.h"
 #include "kernels/cuda/pointwise_images.h"
 #include "kernels/cuda/pointwise_mixed.h"
 #include "kernels/cuda/pointwise_params.h"
@@ -183,8 +184,10 @@ bool has_mixed(std::string_view functor) {
 
 }  // namespace
 
-PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const ComputeLane> lanes) {
+PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const ComputeLane> lanes,
+                                 std::string_view type) {
   PointwiseKernel kernel{};
+  kernel.functor = type;
   std::string name = std::string("pointwise_").append(functor).append("_");
   kernel.has_dense = true;
   bool any_f32 = false;
@@ -210,6 +213,9 @@ PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const Compu
 
 void pointwise(const PointwiseKernel& kernel, const Out& out,
                std::span<const PointwiseInput> inputs, std::span<const unsigned char> functor) {
+  if (LoopCapture* const capture = LoopCapture::active()) [[unlikely]] {
+    return capture_loop(*capture, kernel, out, inputs, functor);
+  }
   if (out.numel == 0) return;
   std::array<const In*, PointwiseOperands::kMost - 1> tensors{};
   std::ranges::transform(inputs, tensors.begin(), &PointwiseInput::tensor);

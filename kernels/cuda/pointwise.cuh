@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/functor_call.cuh"
 #include "kernels/cuda/kernel.cuh"
 #include "kernels/cuda/pointwise_params.h"
 
@@ -26,20 +27,6 @@ __device__ inline F functor_of(const PointwiseOperands& operands) {
   } else {
     return *reinterpret_cast<const F*>(operands.functor);
   }
-}
-
-/// Functors that compute some float arguments, those for which rare() is true, with exact().
-template <class F, class... A>
-concept HasRare = (std::is_same_v<A, float> && ...) && requires(A... a) {
-  F::rare(a...);
-};
-
-template <class F, class... A>
-__device__ inline auto apply(const F& functor, A... a) {
-  if constexpr (HasRare<F, A...>) {
-    if (F::rare(a...)) return F::exact(a...);
-  }
-  return functor(a...);
 }
 
 template <class L, class F, int... i>

@@ -8,7 +8,7 @@
 #include "core/cuda/kernel.h"
 #include "core/tensor/kernel_arguments.h"
 #include "kernels/common/error_flag.h"
-#include "kernels/common/functor_name.h"
+#include "kernels/common/functor_type.h"
 #include "kernels/common/lanes.h"
 #include "kernels/common/number_operand.h"
 #include "kernels/cuda/launch.h"
@@ -27,11 +27,14 @@ struct PointwiseKernel {
   Kernel mixed;
   bool has_dense;
   std::array<ComputeLane, 4> lanes;  ///< of the result, then of the inputs
+  /// The functor's C++ type; empty if it refers to something of its call.
+  std::string_view functor;
 };
 
 /// Returns the kernels named "pointwise_FUNCTOR_LANES", such as "pointwise_Add_fff". LANES has one
 /// letter per lane, the result's first: f, d, i and b for f32, f64, i64 and bytes.
-PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const ComputeLane> lanes);
+PointwiseKernel pointwise_kernel(std::string_view functor, std::span<const ComputeLane> lanes,
+                                 std::string_view type);
 
 /// An input of a pointwise kernel: a tensor in device memory, or a number in the cpu's memory.
 struct PointwiseInput {
@@ -42,7 +45,8 @@ struct PointwiseInput {
 };
 
 /// Queues out = functor(inputs...); the inputs broadcast to out's shape. `functor` are the
-/// functor's bytes, none if it has no state.
+/// functor's bytes, none if it has no state. Gives the call to a LoopCapture of this thread
+/// instead.
 void pointwise(const PointwiseKernel& kernel, const Out& out,
                std::span<const PointwiseInput> inputs, std::span<const unsigned char> functor);
 
@@ -51,8 +55,9 @@ namespace detail {
 /// start.
 template <functors::Named F, class R, class... A>
 struct KernelOfFunctor {
-  static inline const PointwiseKernel kernel =
-      pointwise_kernel(F::kName.view(), std::array{lane_of<R>, lane_of<A>...});
+  static inline const PointwiseKernel kernel = pointwise_kernel(
+      F::kName.view(), std::array{lane_of<R>, lane_of<A>...},
+      functors::RefersOutside<F> ? std::string_view() : kernel_text::functor_type<F>());
 };
 }  // namespace detail
 

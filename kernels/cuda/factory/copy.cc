@@ -9,6 +9,7 @@
 #include "kernels/cuda/factory/copy_tiles.h"
 #include "kernels/cuda/factory/copy_units.h"
 #include "kernels/cuda/factory/fill.h"
+#include "kernels/cuda/kept_loop.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/pointwise.h"
 
@@ -127,6 +128,9 @@ bool convert_dense(const Out& out, const In& src) {
 }  // namespace
 
 void copy_elements(const Out& out, const In& src) {
+  if (LoopCapture* const capture = LoopCapture::active()) [[unlikely]] {
+    return capture_cast(*capture, out, src);
+  }
   if (out.numel == 0 || (out.address == src.address && out.dtype == src.dtype)) return;
   if (out.dtype == src.dtype && out.contiguous && src.contiguous && out.numel == src.numel) {
     const Stream stream = kernel_stream();

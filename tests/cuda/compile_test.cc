@@ -1,0 +1,123 @@
+// Compiled functions on a GPU: groups as kernels that are made at run time.
+
+#include "compile/compile.h"
+
+#include <gmock/gmock.h>
+
+#include "autograd/autograd.h"
+#include "compile/loop_group.h"
+#include "compile/program.h"
+#include "core/base/environment_flag.h"
+#include "core/cuda/availability.h"
+#include "core/ops/factory/factory.h"
+#include "core/ops/forms/pointwise.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
+#include "tests/core/base/environment_variable.h"
+#include "tests/core/base/temporary_directory.h"
+#include "tests/cuda/same_bits.h"
+#include "tests/emulation/queued_work.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using train::TemporaryDirectory;
+
+class CudaCompile : public ::testing::Test {
+ protected:
+  static CompiledFunction with_kernels(compiler::Body body) {
+    CompileOptions options;
+    options.kernels = KernelBuild::kAtOnce;
+    return CompiledFunction(std::move(body), options);
+  }
+  /// Expects that a record of the body has a kernel for each group, with the bits of the body.
+  static CompiledFunction expect_body_s_bits(const compiler::Body& body,
+                                             const std::vector<Tensor>& inputs) {
+    CompiledFunction compiled = with_kernels(body);
+    const std::vector<Tensor> expected = body(inputs);
+    for (int call = 0; call < 3; ++call) {
+      const std::vector<Tensor> results = compiled(inputs);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        SCOPED_TRACE("call " + std::to_string(call) + ", result " + std::to_string(i));
+        expect_equal_bits(results[i], expected[i]);
+      }
+    }
+    EXPECT_THAT(compiled.reasons(), IsEmpty());
+    for (const auto& program : compiled.programs()) {
+      EXPECT_THAT(program->groups(), Not(IsEmpty()));
+      for (const compiler::LoopGroup* const group : program->groups()) {
+        EXPECT_TRUE(group->runs_kernel()) << group->refusal();
+      }
+    }
+    return compiled;
+  }
+
+  TemporaryDirectory folder_;
+  EnvironmentVariable cache_{"LOCKSTEP_CACHE_DIR", (folder_.path() / "cache").c_str()};
+};
+
+TEST_F(CudaCompile, AChainIsOneKernel) {
+  const auto body = [](TensorList in) {
+    const Tensor x = in[0].mul(0.5).add(1);
+    return std::vector<Tensor>{gelu(x.mul(x.tanh())).relu()};
+  };
+  const Tensor x = randn({70001}).to(kGpu);
+  const CompiledFunction compiled = expect_body_s_bits(body, {x});
+  emulation::QueuedWork work;
+  (void)compiled({&x, 1});
+  EXPECT_THAT(work.take(), ElementsAre(Pair("lockstep_loop_kernel", 1)));
+}
+
+TEST_F(CudaCompile, RowsColumnsNumbersAndDtypesAreOperands) {
+  const auto body = [](TensorList in) {
+    const Tensor sum = in[0].add(in[1]).mul(in[2]);               // a row, a column
+    const Tensor half = sum.to(DType::kBF16).mul(in[3]);          // a number in memory
+    const Tensor large = half.gt(0.25).logical_and(in[0].lt(1));  // truths
+    return std::vector<Tensor>{half, large, large.to(DType::kI64).mul(3).add(in[4]),
+                               half.to(DType::kF64).sub(sum, 2), sum.to(DType::kF16)};
+  };
+  for (const int64_t columns : {4, 7, 1030}) {
+    SCOPED_TRACE(columns);
+    expect_body_s_bits(body, {randn({37, columns}).to(kGpu), randn({columns}).to(kGpu),
+                              randn({37, 1}).to(kGpu), full({}, 1.5, {DType::kBF16, kGpu}),
+                              randint(-9, 9, {37, columns}, {DType::kI32}).to(kGpu)});
+  }
+}
+
+TEST_F(CudaCompile, OperandsMayLieAnywhere) {
+  const auto body = [](TensorList in) {
+    return std::vector<Tensor>{in[0].add(in[1]).tanh(), in[0].sub(in[1])};
+  };
+  const Tensor x = randn({1003}).to(kGpu), y = randn({1003}).to(kGpu);
+  for (const int64_t first : {0, 1, 2, 3}) {
+    SCOPED_TRACE(first);
+    expect_body_s_bits(body, {x.slice(0, first, first + 999), y.slice(0, 0, 999)});
+  }
+}
+
+TEST_F(CudaCompile, DerivativesAreRecorded) {
+  const auto body = [](TensorList in) {
+    return std::vector<Tensor>{gelu(in[0].mul(in[1]).add(in[1])).sigmoid()};
+  };
+  const Tensor start = randn({33, 64}), scale = randn({64});
+  const auto gradients = [&](const compiler::Body& function) {
+    const Tensor x = start.to(kGpu).set_requires_grad(), y = scale.to(kGpu).set_requires_grad();
+    const std::vector<Tensor> out = function(std::vector<Tensor>{x, y});
+    out[0].sum().backward();
+    return std::vector<Tensor>{x.grad(), y.grad()};
+  };
+  const CompiledFunction compiled = with_kernels(body);
+  const std::vector<Tensor> expected = gradients(body);
+  for (int call = 0; call < 3; ++call) {
+    const std::vector<Tensor> got = gradients([&](TensorList inputs) { return compiled(inputs); });
+    for (size_t i = 0; i < 2; ++i) expect_equal_bits(got[i], expected[i]);
+  }
+  EXPECT_EQ(compiled.counts().replayed, 2);
+  EXPECT_EQ(compiled.counts().eager, 0);
+}
+
+}  // namespace
+}  // namespace lockstep
