@@ -88,17 +88,10 @@ std::shared_ptr<CompiledBlocks> compile_blocks(const config::RunConfig& config, 
   options.kernels = config.compile().kernels() ? KernelBuild::kInBackground : KernelBuild::kNever;
   options.activation_budget = config.compile().activation_budget();
   auto compiled = std::make_shared<CompiledBlocks>(nn::class_name(model), std::move(options));
-  const Device device = model.device();
-  auto* const blocks = dynamic_cast<nn::BlockModel*>(&model);
-  // Plans run on meta what trains on cpu.
-  const bool is_planned = device == kMeta && parse_device(config.device()) == kCPU;
-  if (device != kCPU && !is_planned) {
-    compiled->tell(fmt::format("off: blocks are compiled on cpu only, and the model is on {}",
-                               to_string(device)));
-  } else if (blocks == nullptr) {
-    compiled->tell(fmt::format("off: {} has no sequence of blocks", nn::class_name(model)));
-  } else {
+  if (auto* const blocks = dynamic_cast<nn::BlockModel*>(&model)) {
     blocks->set_runner(compiled);
+  } else {
+    compiled->tell(fmt::format("off: {} has no sequence of blocks", nn::class_name(model)));
   }
   return compiled;
 }

@@ -12,6 +12,7 @@
 #include "compile/native/toolchain.h"
 #include "compile/program.h"
 #include "core/base/error.h"
+#include "core/dispatch/element_loop.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/forms/pointwise.h"
 #include "core/ops/index/index.h"
@@ -22,6 +23,7 @@
 #include "core/tensor/generator.h"
 #include "tests/core/base/environment_variable.h"
 #include "tests/core/base/temporary_directory.h"
+#include "tests/device/every_device.h"
 
 namespace lockstep {
 namespace {
@@ -114,7 +116,9 @@ Tensor perform(const Step& step, const Tensor& a, const Tensor& other) {
       return is_real && parameter % 3 == 0 ? dropout(a, 0.25, true) : a.to(DType::kI64).mul(3);
     case 22:
       return a.dim() > 0
-                 ? a.index_select(0, arange(parameter + 1, DType::kI64).mul(7).remainder(a.size(0)))
+                 ? a.index_select(
+                       0,
+                       arange(parameter + 1, {DType::kI64, a.device()}).mul(7).remainder(a.size(0)))
                  : a;
     case 23:
       return bernoulli(a, 0.125 * parameter);
@@ -158,8 +162,9 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || !same(a.sizes(), b.sizes()) || !same(a.strides(), b.strides())) {
     return false;
   }
-  const Tensor x = a.detach().contiguous();
-  const Tensor y = b.detach().contiguous();
+  if (a.device() != b.device()) return false;
+  const Tensor x = a.detach().contiguous().to(kCPU);
+  const Tensor y = b.detach().contiguous().to(kCPU);
   return x.nbytes() == 0 || std::memcmp(x.data(), y.data(), x.nbytes()) == 0;
 }
 
@@ -176,10 +181,10 @@ bool same_values(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   });
 }
 
-std::vector<Tensor> inputs_of(int seed, bool require_grad) {
+std::vector<Tensor> inputs_of(int seed, bool require_grad, Device device = kCPU) {
   manual_seed(static_cast<uint64_t>(seed));
   std::vector<Tensor> inputs = {randn({3, 4}), randn({4}), randn({2, 3, 1}), randn({})};
-  for (const Tensor& input : inputs) input.set_requires_grad(require_grad);
+  for (Tensor& input : inputs) input = input.to(device).set_requires_grad(require_grad);
   return inputs;
 }
 
@@ -210,7 +215,8 @@ std::optional<std::vector<Tensor>> gradients(const std::vector<Tensor>& results,
   }
 }
 
-void expect_equal_bits(const std::vector<Step>& steps, bool require_grad, double budget = 1) {
+void expect_equal_bits(const std::vector<Step>& steps, bool require_grad, double budget = 1,
+                       Device device = kCPU) {
   CompileOptions options;
   options.activation_budget = budget;
   options.kernels = KernelBuild::kNever;
@@ -218,8 +224,8 @@ void expect_equal_bits(const std::vector<Step>& steps, bool require_grad, double
       compile([&](TensorList inputs) { return run_program(steps, inputs); }, options);
   // What the host reads differs with the seed, so each has a program of its own where it does.
   for (const int seed : {1, 2, 3, 1, 2, 3}) {
-    const std::vector<Tensor> mine = inputs_of(seed, require_grad);
-    const std::vector<Tensor> theirs = inputs_of(seed, require_grad);
+    const std::vector<Tensor> mine = inputs_of(seed, require_grad, device);
+    const std::vector<Tensor> theirs = inputs_of(seed, require_grad, device);
     manual_seed(99);
     const std::vector<Tensor> want = run_program(steps, theirs);
     manual_seed(99);
@@ -249,6 +255,15 @@ RC_GTEST_PROP(RandomPrograms, ComputedAgainGivesEqualGradients, ()) {
   expect_equal_bits(*any_program(), true, budget);
 }
 
+class RandomProgramsOnDevice : public EveryDevice {};
+INSTANTIATE_TEST_SUITE_P(Devices, RandomProgramsOnDevice, kEveryDevice, name_of_device);
+
+TEST_P(RandomProgramsOnDevice, CompiledGivesEqualBitsAndGradients) {
+  const Device device = this->device();
+  EXPECT_TRUE(rc::check(
+      [&] { expect_equal_bits(*any_program(), *rc::gen::arbitrary<bool>(), 1, device); }));
+}
+
 /// Operations behind `operations` are left out.
 std::vector<Step> program_of(unsigned seed, int operations = kOperations) {
   std::mt19937 random(seed);
@@ -275,22 +290,24 @@ TEST(RandomPrograms, MostAreRecorded) {
   EXPECT_GE(replayed, 15);
 }
 
-TEST(RandomPrograms, KernelsGiveEqualBits) {
+TEST_P(RandomProgramsOnDevice, KernelsGiveEqualBits) {
   if (!compiler::find_toolchain({})) GTEST_SKIP() << "there is no C++ compiler";
+  if (loop_backend(device().type) == nullptr) return;  // no groups
   const train::TemporaryDirectory folder;
   const EnvironmentVariable cache("LOCKSTEP_CACHE_DIR", (folder.path() / "cache").c_str());
   CompileOptions options;
   options.kernels = KernelBuild::kAtOnce;
   int64_t groups = 0;
-  for (unsigned i = 0; i < 6; ++i) {
+  const unsigned programs = device() == kCPU ? 6 : 3;
+  for (unsigned i = 0; i < programs; ++i) {
     const std::vector<Step> steps = program_of(i, kFirstRead);
     const CompiledFunction compiled =
         compile([&](TensorList inputs) { return run_program(steps, inputs); }, options);
     for (const int seed : {1, 2, 1, 2}) {
       manual_seed(99);
-      const std::vector<Tensor> want = run_program(steps, inputs_of(seed, false));
+      const std::vector<Tensor> want = run_program(steps, inputs_of(seed, false, device()));
       manual_seed(99);
-      EXPECT_TRUE(same_bits(compiled(inputs_of(seed, false)), want)) << "program " << i;
+      EXPECT_TRUE(same_bits(compiled(inputs_of(seed, false, device())), want)) << "program " << i;
     }
     for (const auto& program : compiled.programs()) {
       for (const compiler::LoopGroup* const group : program->groups()) {
@@ -299,7 +316,7 @@ TEST(RandomPrograms, KernelsGiveEqualBits) {
       }
     }
   }
-  EXPECT_GE(groups, 4);
+  EXPECT_GE(groups, device() == kCPU ? 4 : 2);
 }
 
 }  // namespace

@@ -187,8 +187,6 @@ TEST(CompiledBlocks, WhatCannotBeCompiledSaysWhy) {
             "Gpt2Block: eager: hooks keep what is saved for backward\n");
   EXPECT_EQ(reasons_of(kResnetBlocks),
             "BasicBlock: eager: training changes its running statistics\n");
-  EXPECT_EQ(reasons_of("device: \"host:0\""),
-            "off: blocks are compiled on cpu only, and the model is on host:0\n");
   EXPECT_EQ(reasons_of("model { mlp { inputs: 64 classes: 10 } } data { random {} }"),
             "off: no block of Mlp can be compiled\n");
 }

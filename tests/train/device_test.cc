@@ -16,6 +16,7 @@
 #include "tests/train/rank_runs.h"
 #include "tests/train/report/well_formed_xml.h"
 #include "tests/train/tiny_run.h"
+#include "train/compiled_blocks.h"
 #include "train/run/checkpoint.h"
 #include "train/trainer.h"
 
@@ -63,6 +64,22 @@ TEST_P(TrainingDevice, LossesAndNormsAreTheCpus) {
       expect_like_the_cpu(here.norms[i], expected.norms[i], is_mixed ? 3e-2 : 1e-3);
     }
     EXPECT_TRUE(!has_bits_of_the_cpu() || here.weights == expected.weights);
+  }
+}
+
+TEST_P(TrainingDevice, CompiledBlocksChangeNoBit) {
+  for (const char* change : {"", "precision: BF16_MIXED train { micro_batch_size: 2 }"}) {
+    for (const double budget : {1.0, 0.4}) {
+      SCOPED_TRACE(fmt::format("{} {}", change, budget));
+      Trainer compiled = Trainer::create(
+          run(fmt::format("{} compile {{ enabled: true activation_budget: {} }}", change, budget)));
+      Trainer plain = Trainer::create(run(change));
+      const Trace got = trace(compiled, 2), expected = trace(plain, 2);
+      EXPECT_EQ(got.losses, expected.losses);
+      EXPECT_TRUE(got.weights == expected.weights);
+      EXPECT_GT(compiled.compiled_blocks()->counts().replayed, 0);
+      EXPECT_EQ(compiled.compiled_blocks()->counts().eager, 0);
+    }
   }
 }
 
