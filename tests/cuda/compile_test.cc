@@ -10,11 +10,13 @@
 #include "core/base/environment_flag.h"
 #include "core/cuda/availability.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/factory/literal.h"
 #include "core/ops/forms/pointwise.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
 #include "tests/core/base/environment_variable.h"
 #include "tests/core/base/temporary_directory.h"
+#include "tests/cuda/every_functor.h"
 #include "tests/cuda/same_bits.h"
 #include "tests/emulation/queued_work.h"
 
@@ -85,6 +87,13 @@ TEST_F(CudaCompile, RowsColumnsNumbersAndDtypesAreOperands) {
                               randn({37, 1}).to(kGpu), full({}, 1.5, {DType::kBF16, kGpu}),
                               randint(-9, 9, {37, columns}, {DType::kI32}).to(kGpu)});
   }
+}
+
+TEST_F(CudaCompile, EveryFunctorHasTheBitsOfItsOperator) {
+  const Tensor x = randn({1000}).mul(3), y = randn({1000});
+  x.slice(0, 0, 4).copy_(tensor({INFINITY, -INFINITY, 0.0F, -0.0F}));
+  expect_body_s_bits(&every_functor, {x.to(kGpu), y.to(kGpu), randint(-40, 40, {1000}).to(kGpu),
+                                      randint(-40, 40, {1000}).to(kGpu)});
 }
 
 TEST_F(CudaCompile, OperandsMayLieAnywhere) {

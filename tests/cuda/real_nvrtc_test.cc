@@ -1,0 +1,69 @@
+// The sources of kernels that are made at run time, told to the NVRTC that is installed, which
+// needs no GPU.
+
+#include <gtest/gtest.h>
+
+#include "core/cuda/nvrtc.h"
+#include "core/ops/factory/factory.h"
+#include "tests/core/expect_error.h"
+#include "tests/cuda/every_functor.h"
+#include "tests/cuda/kernel_source.h"
+
+namespace lockstep::cuda {
+namespace {
+
+class RealNvrtc : public ::testing::Test {
+ protected:
+  static NvrtcLibrary& library() {
+    static auto& library = *new NvrtcLibrary([] { return load_nvrtc(); });
+    return library;
+  }
+  void SetUp() override {
+    if (!library().loaded().reason.empty()) GTEST_SKIP() << library().loaded().reason;
+    before_ = &set_nvrtc(library());
+  }
+  void TearDown() override {
+    if (before_ != nullptr) set_nvrtc(*before_);
+  }
+
+ private:
+  NvrtcLibrary* before_ = nullptr;
+};
+
+TEST_F(RealNvrtc, TakesEveryFunctorAndDtype) {
+  const auto compile_source_of = [](const compiler::Body& body, std::vector<Tensor> inputs) {
+    const compiler::NativeSource source = kernel_source(body, inputs);
+    const std::vector<std::byte> module =
+        source.compiler->compile({.text = source.text, .flags = source.flags});
+    const std::string_view bytes(reinterpret_cast<const char*>(module.data()), module.size());
+    EXPECT_EQ(bytes.substr(0, 4), "\177ELF");
+    EXPECT_NE(bytes.find("lockstep_loop_kernel"), std::string_view::npos);
+  };
+  const auto numbers = [](DType dtype) { return zeros({64, 8}, {dtype, kGpu}); };
+  compile_source_of(&every_functor, {numbers(DType::kF32), numbers(DType::kF32),
+                                     numbers(DType::kI64), numbers(DType::kI64)});
+  compile_source_of(
+      [](TensorList in) {
+        std::vector<Tensor> results;
+        for (const DType to : {DType::kBool, DType::kU8, DType::kI8, DType::kI16, DType::kI32,
+                               DType::kI64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+          results.push_back(in[0].mul(in[1]).add(in[2]).to(to));
+        }
+        return results;
+      },
+      {numbers(DType::kF64), zeros({8}, {DType::kBF16, kGpu}), zeros({64, 1}, {DType::kI8, kGpu})});
+}
+
+TEST_F(RealNvrtc, SaysWhatItDoesNotUnderstand) {
+  expect_error<DeviceError>(
+      [] {
+        (void)compile_cuda("__global__ void f() { undefined(); }", {"--gpu-architecture=sm_90"},
+                           {});
+      },
+      "NVRTC does not compile a kernel", "undefined");
+  expect_error<DeviceError>([] { (void)compile_cuda("", {"--gpu-architecture=sm_1"}, {}); },
+                            "nvrtcCompileProgram failed");
+}
+
+}  // namespace
+}  // namespace lockstep::cuda
