@@ -28,6 +28,8 @@ file(GLOB of_cuda CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/kernels/cuda/*.cuh" "
 lockstep_prelude_source(LOCKSTEP_CUDA_KERNEL_PRELUDE kernels/pointwise/loop_kernel.cuh kernels/cuda kernel_prelude
     ${headers} ${of_cuda} "${PROJECT_SOURCE_DIR}/core/base/host_device.h" "${PROJECT_SOURCE_DIR}/core/tensor/dtype.h"
     "${PROJECT_SOURCE_DIR}/core/cuda/kernel.cuh")
+lockstep_prelude_source(LOCKSTEP_KERNEL_HEADER core/cuda/kernel.cuh kernels/cuda kernel_header
+    "${PROJECT_SOURCE_DIR}/core/cuda/kernel.cuh")
 lockstep_prelude_source(LOCKSTEP_DEVICE_STD kernels/cuda/device_std.cuh kernels/cuda device_std
     "${PROJECT_SOURCE_DIR}/kernels/cuda/device_std.cuh")
 file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/plugin/*.h")

@@ -109,14 +109,16 @@ struct LoopSource {
   std::vector<std::string> flags;
 };
 
-/// What makes the kernels of a backend. All may be called on any thread.
+/// What makes modules of a kind of device. All may be called on any thread.
 struct LoopCompiler {
+  /// Those of sources for the device of this thread's KernelScope.
+  std::vector<std::string> (*flags)() = nullptr;
   /// Name and version, which are part of what a kernel is known by. Throws Error if it is not
   /// there.
   std::string (*version)() = nullptr;
   /// The bytes of a module. Throws Error with what the compiler says.
   std::vector<std::byte> (*compile)(const LoopSource& source) = nullptr;
-  /// Waits until nothing runs the kernel, whose bytes are freed behind that.
+  /// Waits until nothing runs a kernel, whose bytes are freed behind that.
   void (*release)(LoopKernel kernel) noexcept = nullptr;
 };
 

@@ -12,6 +12,7 @@
 #include "core/device/kernel_scope.h"
 #include "kernels/common/lanes.h"
 #include "kernels/cuda/device_std.h"
+#include "kernels/cuda/kernel_header.h"
 #include "kernels/cuda/kernel_prelude.h"
 #include "kernels/cuda/loop_params.h"
 
@@ -176,8 +177,15 @@ std::string nvrtc_version() {
   return fmt::format("NVRTC {} ({})", version_text(library.version), library.file);
 }
 
+/// As nvcc compiles the operators' kernels (cmake/Cuda.cmake), so that bits are the same.
+std::vector<std::string> nvrtc_flags() {
+  const DeviceFacts facts = device_facts(kernel_stream().device.index);
+  return {"-std=c++20", "--fmad=false", "--device-as-default-execution-space",
+          fmt::format("--gpu-architecture=sm_{}{}", facts.major, facts.minor)};
+}
+
 std::vector<std::byte> compile_with_nvrtc(const LoopSource& source) {
-  std::vector<NamedHeader> headers;
+  std::vector<NamedHeader> headers = {{"core/cuda/kernel.cuh", std::string(kernel_header())}};
   for (const char* const name :
        {"atomic", "bit", "cmath", "concepts", "cstddef", "cstdint", "cstring", "limits", "optional",
         "string", "string_view", "type_traits"}) {
@@ -193,16 +201,14 @@ void release_module(LoopKernel kernel) noexcept { unload(std::span(&kernel, 1));
 LoopSource loop_source(const LoopProgram& program) {
   const LoopParamsShape shape(program);
   if (shape.bytes() > LoopParamsShape::kMost || shape.addresses == 0) return {};
-  const DeviceFacts facts = device_facts(kernel_stream().device.index);
-  // As nvcc compiles the operators' kernels (cmake/Cuda.cmake), so that bits are the same.
-  return {LoopText(program).text(),
-          {"-std=c++20", "--fmad=false", "--device-as-default-execution-space",
-           fmt::format("--gpu-architecture=sm_{}{}", facts.major, facts.minor)}};
+  return {LoopText(program).text(), nvrtc_flags()};
 }
 
 const LoopCompiler& loop_compiler() {
-  static constexpr LoopCompiler kCompiler = {
-      .version = &nvrtc_version, .compile = &compile_with_nvrtc, .release = &release_module};
+  static constexpr LoopCompiler kCompiler = {.flags = &nvrtc_flags,
+                                             .version = &nvrtc_version,
+                                             .compile = &compile_with_nvrtc,
+                                             .release = &release_module};
   return kCompiler;
 }
 

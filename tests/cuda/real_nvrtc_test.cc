@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/cuda/nvrtc.h"
+#include "core/device/kernel_scope.h"
+#include "core/dispatch/element_loop.h"
 #include "core/ops/factory/factory.h"
 #include "tests/core/expect_error.h"
 #include "tests/cuda/every_functor.h"
@@ -52,6 +54,29 @@ TEST_F(RealNvrtc, TakesEveryFunctorAndDtype) {
         return results;
       },
       {numbers(DType::kF64), zeros({8}, {DType::kBF16, kGpu}), zeros({64, 1}, {DType::kI8, kGpu})});
+}
+
+TEST_F(RealNvrtc, TakesKernelsOfPlugins) {
+  const LoopCompiler& compiler = *loop_backend(DeviceType::kCUDA)->compiler;
+  const KernelScope on_device(kGpu);
+  EXPECT_FALSE(compiler
+                   .compile({.text = R"(
+#include <cmath>
+#include <cstdint>
+
+#include "core/cuda/kernel.cuh"
+
+struct Sum { const float* in; float* out; int64_t count; };
+
+LS_CUDA_KERNEL(sum, Sum, 64) {
+  float* const sums = lockstep::cuda::dynamic_shared<float>();
+  sums[threadIdx.x] = threadIdx.x < p.count ? std::fabs(p.in[threadIdx.x]) : 0;
+  __syncthreads();
+  if (threadIdx.x == 0) p.out[0] = sums[0] + sums[1];
+}
+)",
+                             .flags = compiler.flags()})
+                   .empty());
 }
 
 TEST_F(RealNvrtc, SaysWhatItDoesNotUnderstand) {
