@@ -8,11 +8,6 @@ namespace {
 
 bool lies_dense(const ValueType& type) { return is_contiguous(type.sizes, type.strides); }
 
-bool fills_blocks(Device device) {
-  const LoopBackend* const backend = loop_backend(device.type);
-  return backend != nullptr && backend->fills_blocks;
-}
-
 /// The only index of `index.Tensor`, if it is for the first dimension.
 ValueId only_index(const NodeArgument& indices) {
   ValueId only = kAbsent;
@@ -100,7 +95,7 @@ std::optional<RowGather> row_gather_of(const Graph& graph, const Node& node) {
   const ValueType& indices = type_of(graph, gather.indices);
   const ValueType& result = type_of(graph, node.results[0]);
   const bool has_indices = indices.dtype == DType::kI64 || indices.dtype == DType::kI32;
-  if (!fills_blocks(result.device) || indices.device != result.device ||
+  if (loop_backend(result.device.type) == nullptr || indices.device != result.device ||
       table.device != result.device || !has_indices || table.sizes.size() == 0 ||
       !lies_dense(table) || !lies_dense(indices) || !lies_dense(result)) {
     return std::nullopt;
@@ -114,7 +109,7 @@ std::optional<RowGather> row_gather_of(const Graph& graph, const Node& node) {
 
 std::optional<MaskDraw> mask_draw_of(const Graph& graph, const Node& node) {
   if (!node.op->draws_random_numbers() || node.results[0] == kAbsent ||
-      !fills_blocks(type_of(graph, node.results[0]).device)) {
+      loop_backend(type_of(graph, node.results[0]).device.type) == nullptr) {
     return std::nullopt;
   }
   if (node.op->name() == "native_dropout") return dropout_of(graph, node);

@@ -206,8 +206,12 @@ void LoopGroup::add_result(const Graph& graph, ValueId id, const NodeLoop& loop,
 }
 
 void LoopGroup::add_gather(const Graph& graph, const Node& node, const RowGather& gather) {
-  const int32_t numbers =
-      add_slot({.place = LoopProgram::Place::kRowNumbers, .dtype = DType::kI64});
+  const int32_t numbers = add_slot(
+      {.place = LoopProgram::Place::kRowNumbers,
+       .dtype = backend_->checks_rows ? type_of(graph, gather.indices).dtype : DType::kI64,
+       .check = {.count = gather.rows,
+                 .wraps = gather.wraps,
+                 .op = std::string_view(node.op->name()).substr(0, node.op->name().find('.'))}});
   gathers_.push_back(
       {static_cast<size_t>(numbers), node, gather.indices, gather.rows, gather.wraps});
   operands_.push_back({program_.slots.size(), gather.table});
@@ -296,7 +300,9 @@ void LoopGroup::run(std::vector<Tensor>& values) const {
   }
   std::vector<std::vector<int64_t>> numbers(gathers_.size());
   for (size_t i = 0; i < gathers_.size(); ++i) {
-    memory[gathers_[i].slot] = const_cast<int64_t*>(row_numbers(gathers_[i], values, numbers[i]));
+    memory[gathers_[i].slot] =
+        backend_->checks_rows ? values[static_cast<size_t>(gathers_[i].indices)].data()
+                              : const_cast<int64_t*>(row_numbers(gathers_[i], values, numbers[i]));
   }
   SmallVector<RandomKey, 4> draws;
   for (size_t i = 0; i < draws_; ++i) draws.push_back(default_generator().next_call());

@@ -83,8 +83,8 @@ class LoopGroup {
   void add_draw(const Graph& graph, const MaskDraw& draw, const std::vector<bool>& is_read_later);
   /// Binds the result slot of a value to memory if it `is_kept`.
   void bind_result(const Graph& graph, ValueId id, int32_t slot, bool is_kept);
-  /// The numbers of rows, those of the tensor itself or in `own`. Throws what the operator throws
-  /// for numbers out of range.
+  /// Numbers of rows in the cpu's memory, those of the tensor itself or in `own`. Throws what the
+  /// operator throws for numbers out of range.
   static const int64_t* row_numbers(const Gather& gather, const std::vector<Tensor>& values,
                                     std::vector<int64_t>& own);
   /// The kernel to run instead of the loops, if any.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/tensor/generator.h"
 #include "core/tensor/random_position.h"
 #include "core/tensor/stream.h"
 

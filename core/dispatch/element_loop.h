@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/tensor/device.h"
@@ -71,9 +72,15 @@ struct LoopProgram {
     kColumn,      ///< one element for `period` elements of the result in a row
     kNumber,      ///< one element
     kGathered,    ///< rows of `period` elements of a table, in the order of the slot `rows`
-    kRowNumbers,  ///< an int64 for each row of slots of kGathered; no step reads it
+    kRowNumbers,  ///< a number for each row of slots of kGathered; no step reads it
     kScratch,     ///< computed and read by steps alone
     kResult,      ///< computed by a step, as many elements as the program computes
+  };
+  /// How numbers of rows are checked where the backend `checks_rows`.
+  struct RowCheck {
+    int64_t count = 0;         ///< of the table's rows
+    bool wraps = false;        ///< negative numbers count from the end
+    std::string_view op = {};  ///< named by the error
   };
   struct Slot {
     Place place = Place::kArray;
@@ -81,6 +88,7 @@ struct LoopProgram {
     int64_t period = 0;
     int32_t buffer = -1;  ///< of kScratch and kResult: the one that holds its elements meanwhile
     int32_t rows = -1;    ///< of kGathered: the slot of kRowNumbers
+    RowCheck check = {};  ///< of kRowNumbers
     /// A slot of kScratch or kResult may be drawn instead of computed: its elements are true with
     /// this probability, as `bernoulli` draws them.
     std::optional<double> drawn = {};
@@ -149,8 +157,9 @@ struct LoopBackend {
                             LoopKernel kernel) = nullptr;
   /// What compiles sources; null: this machine's C++ compiler makes a library of each.
   const LoopCompiler* compiler = nullptr;
-  /// Whether slots of a program may be gathered and drawn.
-  bool fills_blocks = false;
+  /// Whether slots of kRowNumbers may be of int32, and hold any number: what is out of range is the
+  /// device's error. Else they are of int64, in range.
+  bool checks_rows = false;
 };
 
 /// Sets what runs programs on a kind of device, whose kernels then take part in captures.

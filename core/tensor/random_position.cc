@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 
+#include "core/tensor/generator.h"
+
 namespace lockstep {
 
 RandomPosition position_of(const RandomKey& key) {

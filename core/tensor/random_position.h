@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "core/tensor/generator.h"
-
 namespace lockstep {
+
+struct RandomKey;  // core/tensor/generator.h
 
 /// A RandomKey as kernels read it from memory: of group 0, the halves of the counter.
 struct RandomPosition {

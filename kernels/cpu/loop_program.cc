@@ -370,10 +370,8 @@ KernelTrial try_kernel(const LoopProgram& program, int64_t count, std::span<void
 }
 
 [[maybe_unused]] const bool kRegistered = [] {
-  register_loop_backend(DeviceType::kCPU, {.run = &run_program,
-                                           .source = &loop_source,
-                                           .try_kernel = &try_kernel,
-                                           .fills_blocks = true});
+  register_loop_backend(DeviceType::kCPU,
+                        {.run = &run_program, .source = &loop_source, .try_kernel = &try_kernel});
   return true;
 }();
 

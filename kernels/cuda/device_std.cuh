@@ -146,6 +146,13 @@ using ::tanh;
 using ::tgamma;
 using ::trunc;
 
+template <class T, size_t count>
+struct array {
+  T elements[count];
+  constexpr T& operator[](size_t i) { return elements[i]; }
+  constexpr const T& operator[](size_t i) const { return elements[i]; }
+};
+
 /// Enough for the names of functors.
 class string_view {
  public:

@@ -4,8 +4,10 @@
 
 #include "kernels/cuda/divider.h"
 #include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/index/index_list.cuh"
 #include "kernels/cuda/kernel.cuh"
 #include "kernels/cuda/loop_elements.h"
+#include "kernels/cuda/random/random_words.cuh"
 
 namespace lockstep::cuda {
 
@@ -54,6 +56,15 @@ struct RowPlace {
     ++row;
   }
 };
+
+/// The element of a table in the row that the list names; 0 if there is no such row, which is a
+/// fault of the list, and where nothing `is_there`.
+template <class T>
+__device__ inline T gathered(const T* table, const IndexList& list, const RowPlace& place,
+                             const Divider& length, bool is_there) {
+  const int64_t row = is_there ? read_index(list, place.row) : -1;
+  return row < 0 ? T{} : table[row * length.divisor + place.column];
+}
 
 /// What a thread computes first, and from there to what it computes next.
 __device__ inline int64_t first_of_thread() { return grid_thread() * kLoopPack; }

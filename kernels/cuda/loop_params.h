@@ -4,7 +4,9 @@
 
 #include "core/dispatch/element_loop.h"
 #include "kernels/cuda/divider.h"
+#include "kernels/cuda/index/index_list.h"
 #include "kernels/cuda/kept_loop.h"
+#include "kernels/cuda/random/random_words.h"
 
 namespace lockstep::cuda {
 
@@ -13,20 +15,32 @@ namespace lockstep::cuda {
 //   uint32_t count;   elements
 //   uint32_t packed;  whether all arrays lie so that packs of them can be read at once
 //   char* at[];       of slots with memory, in their order
-//   Divider periods[];                        of rows and columns, in the slots' order
-//   alignas(8) unsigned char constants[];     of each step: its functor, then its numbers
+//   Divider periods[];                        of slots in rows, in the slots' order
+//   alignas(8) unsigned char constants[];     of each slot that is drawn, its RandomTruths; of each
+//                                             with numbers of rows, its IndexList; then of each
+//                                             step its functor and its numbers
 //
 // An array without elements is left out.
 
 /// Whether the slot has an address in `at`.
 inline bool has_memory(const LoopProgram::Slot& slot) {
-  return slot.place != LoopProgram::Place::kScratch;
+  return slot.place != LoopProgram::Place::kScratch &&
+         slot.place != LoopProgram::Place::kRowNumbers;
+}
+/// Whether the slot repeats a row, or stands for a row's elements.
+inline bool repeats(const LoopProgram::Slot& slot) {
+  return slot.place == LoopProgram::Place::kRow || slot.place == LoopProgram::Place::kColumn;
 }
 /// Whether the slot has a divider in `periods`.
 inline bool has_period(const LoopProgram::Slot& slot) {
-  return slot.place == LoopProgram::Place::kRow || slot.place == LoopProgram::Place::kColumn;
+  return repeats(slot) || slot.place == LoopProgram::Place::kGathered;
 }
 inline size_t in_words(size_t bytes) { return (bytes + 7) / 8 * 8; }
+/// Bytes of the slot in `constants`.
+inline size_t constant_bytes(const LoopProgram::Slot& slot) {
+  if (slot.drawn) return in_words(sizeof(RandomTruths));
+  return slot.place == LoopProgram::Place::kRowNumbers ? in_words(sizeof(IndexList)) : 0;
+}
 /// Bytes of the step in `constants`.
 inline size_t constant_bytes(const KeptLoop& loop) {
   size_t bytes = in_words(loop.functor_bytes);
@@ -47,6 +61,7 @@ struct LoopParamsShape {
     for (const LoopProgram::Slot& slot : program.slots) {
       addresses += has_memory(slot) ? 1 : 0;
       periods += has_period(slot) ? 1 : 0;
+      constants += constant_bytes(slot);
     }
     for (const LoopProgram::Step& step : program.steps) constants += constant_bytes(loop_of(step));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "core/cuda/launch.h"
@@ -10,9 +11,12 @@
 #include "core/device/device_runtime.h"
 #include "core/device/kernel_scope.h"
 #include "kernels/cuda/factory/copy.h"
+#include "kernels/cuda/index/grouping.h"
+#include "kernels/cuda/index/indexed_tensor.h"
 #include "kernels/cuda/loop_elements.h"
 #include "kernels/cuda/loop_params.h"
 #include "kernels/cuda/loop_source.h"
+#include "kernels/cuda/random/random_words.h"
 #include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
@@ -32,7 +36,7 @@ class StepShape {
     std::vector<int64_t> periods;
     for (const int32_t operand : step.operands) {
       const LoopProgram::Slot& slot = program.slots[static_cast<size_t>(operand)];
-      if (has_period(slot)) periods.push_back(slot.period);
+      if (repeats(slot)) periods.push_back(slot.period);
     }
     std::ranges::sort(periods);
     int64_t inner = 1;
@@ -63,18 +67,45 @@ class StepShape {
   std::vector<int64_t> sizes_;
 };
 
+/// Bytes that hold elements of any dtype.
+size_t room_of(int64_t count) { return (static_cast<size_t>(count) * kWidest + 511) / 512 * 512; }
+
+RandomTruths truths_of(const LoopProgram::Slot& slot, const RandomKey& key) {
+  return {random_words(key), KeptWords(*slot.drawn)};
+}
+
+/// The numbers in a slot of kRowNumbers.
+IndexList list_of(const LoopProgram& program, int32_t number, std::span<void* const> memory,
+                  int64_t count) {
+  const LoopProgram::Slot& slot = program.slots[static_cast<size_t>(number)];
+  In numbers;
+  numbers.address = memory[static_cast<size_t>(number)];
+  numbers.dtype = slot.dtype;
+  numbers.numel = count;
+  return list_of_rows(slot.check.op, numbers, slot.check.count, slot.check.wraps);
+}
+
 /// Runs the steps one after the other, each on all elements, with the kernels of their operators.
 class StepRun {
  public:
-  StepRun(const LoopProgram& program, int64_t count, std::span<void* const> memory)
-      : program_(program), count_(count), memory_(memory.begin(), memory.end()) {
-    const size_t bytes = (static_cast<size_t>(count) * kWidest + 511) / 512 * 512;
-    if (program.buffers > 0) {
-      room_.emplace(static_cast<size_t>(program.buffers) * bytes);
-    }
+  StepRun(const LoopProgram& program, int64_t count, std::span<void* const> memory,
+          std::span<const RandomKey> draws)
+      : program_(program),
+        count_(count),
+        memory_(memory.begin(), memory.end()),
+        room_(rooms_of(program) * room_of(count)) {
+    const size_t bytes = room_of(count);
+    char* next = room_.data<char>() + static_cast<size_t>(program.buffers) * bytes;
+    size_t draw = 0;
     for (size_t i = 0; i < program.slots.size(); ++i) {
-      if (program.slots[i].place != Place::kScratch) continue;
-      memory_[i] = room_->data<char>() + static_cast<size_t>(program.slots[i].buffer) * bytes;
+      const LoopProgram::Slot& slot = program.slots[i];
+      if (is_filled(slot)) {
+        memory_[i] = std::exchange(next, next + bytes);
+      } else if (slot.place == Place::kScratch) {
+        memory_[i] = room_.data<char>() + static_cast<size_t>(slot.buffer) * bytes;
+      }
+      if (slot.drawn) draw_truths(memory_[i], count, truths_of(slot, draws[draw++]));
+      if (slot.place == Place::kGathered) gather(slot, memory[i], memory_[i]);
     }
   }
 
@@ -109,6 +140,26 @@ class StepRun {
     std::vector<int64_t> sizes, strides;
   };
 
+  /// Whether the slot is computed before the steps, into memory of the run.
+  static bool is_filled(const LoopProgram::Slot& slot) {
+    return slot.place == Place::kGathered || (slot.drawn && slot.place == Place::kScratch);
+  }
+  static size_t rooms_of(const LoopProgram& program) {
+    const auto filled = std::ranges::count_if(program.slots, &is_filled);
+    return std::max<size_t>(1, static_cast<size_t>(program.buffers + filled));
+  }
+
+  void gather(const LoopProgram::Slot& slot, void* table, void* to) const {
+    const int64_t rows = program_.slots[static_cast<size_t>(slot.rows)].check.count;
+    Operand<Out> result{.tensor = {}, .sizes = {count_ / slot.period, slot.period}, .strides = {}};
+    Operand<In> from{.tensor = {}, .sizes = {rows, slot.period}, .strides = {}};
+    result.strides = from.strides = {slot.period, 1};
+    fill(result, to, slot.dtype, count_);
+    fill(from, table, slot.dtype, rows * slot.period);
+    read_indexed(result.tensor, from.tensor, indexed_along(from.tensor, 0, result.sizes[0]),
+                 list_of(program_, slot.rows, memory_, result.sizes[0]));
+  }
+
   template <class Tensor>
   void set(Operand<Tensor>& operand, const StepShape& shape, int32_t number) const {
     const LoopProgram::Slot& slot = program_.slots[static_cast<size_t>(number)];
@@ -119,7 +170,7 @@ class StepRun {
       return slot.place != Place::kNumber;
     });
     fill(operand, memory_[static_cast<size_t>(number)], slot.dtype, count_);
-    operand.tensor.contiguous = !has_period(slot) && slot.place != Place::kNumber;
+    operand.tensor.contiguous = !repeats(slot) && slot.place != Place::kNumber;
   }
   static void set_number(Operand<In>& operand, const KeptLoop::Operand& number) {
     fill(operand, const_cast<std::byte*>(number.number.data()), number.dtype, 1);
@@ -139,13 +190,14 @@ class StepRun {
   const LoopProgram& program_;
   int64_t count_;
   std::vector<void*> memory_;
-  std::optional<Workspace> room_;
+  Workspace room_;
 };
 
 /// The bytes of LoopParams.
 class LoopParamsBytes {
  public:
-  LoopParamsBytes(const LoopProgram& program, int64_t count, std::span<void* const> memory)
+  LoopParamsBytes(const LoopProgram& program, int64_t count, std::span<void* const> memory,
+                  std::span<const RandomKey> draws)
       : size_(LoopParamsShape(program).bytes()) {
     put(static_cast<uint32_t>(count));
     put(static_cast<uint32_t>(are_packed(program, memory) ? 1 : 0));
@@ -156,6 +208,15 @@ class LoopParamsBytes {
       if (has_period(slot)) put(Divider(static_cast<uint32_t>(slot.period)));
     }
     end_ = in_words(end_);
+    size_t draw = 0;
+    for (size_t i = 0; i < memory.size(); ++i) {
+      const LoopProgram::Slot& slot = program.slots[i];
+      if (slot.drawn) put(truths_of(slot, draws[draw++]));
+      if (slot.place == Place::kRowNumbers) {
+        put(list_of(program, static_cast<int32_t>(i), memory, 0));
+      }
+      end_ = in_words(end_);
+    }
     for (const LoopProgram::Step& step : program.steps) {
       const KeptLoop& loop = loop_of(step);
       put_bytes(loop.functor.data(), loop.functor_bytes);
@@ -192,15 +253,18 @@ class LoopParamsBytes {
   size_t end_ = 0;
 };
 
-void run_steps(const LoopProgram& program, int64_t count, std::span<void* const> memory) {
-  const StepRun run(program, count, memory);
+void run_steps(const LoopProgram& program, int64_t count, std::span<void* const> memory,
+               std::span<const RandomKey> draws) {
+  const StepRun run(program, count, memory, draws);
   for (const LoopProgram::Step& step : program.steps) run.run(step);
 }
 
 void run_program(const LoopProgram& program, int64_t count, std::span<void* const> memory,
-                 std::span<const RandomKey> /*draws*/, LoopKernel kernel) {
-  if (kernel == nullptr || count >= kMostLoopElements) return run_steps(program, count, memory);
-  const LoopParamsBytes params(program, count, memory);
+                 std::span<const RandomKey> draws, LoopKernel kernel) {
+  if (kernel == nullptr || count >= kMostLoopElements) {
+    return run_steps(program, count, memory, draws);
+  }
+  const LoopParamsBytes params(program, count, memory, draws);
   const unsigned blocks = blocks_for(count, int64_t{kLoopThreads} * kLoopPack);
   launch(kernel_stream(), kernel, "lockstep_loop_kernel",
          {.blocks = {blocks, 1, 1}, .threads = kLoopThreads}, params.bytes());
@@ -208,23 +272,24 @@ void run_program(const LoopProgram& program, int64_t count, std::span<void* cons
 
 /// A program's results on its first elements, in the cpu's memory.
 std::vector<std::vector<std::byte>> results_of(const LoopProgram& program, int64_t count,
-                                               std::span<void* const> memory, LoopKernel kernel) {
+                                               std::span<void* const> memory,
+                                               std::span<const RandomKey> draws,
+                                               LoopKernel kernel) {
   const Stream stream = kernel_stream();
   DeviceRuntime& runtime = require_runtime(stream.device);
-  const size_t room = (static_cast<size_t>(count) * kWidest + 511) / 512 * 512;
+  const size_t room = room_of(count);
   const Workspace own(room * program.slots.size());
   std::vector<void*> places(memory.begin(), memory.end());
   for (size_t i = 0; i < places.size(); ++i) {
     if (program.slots[i].place == Place::kResult) places[i] = own.data<char>() + i * room;
   }
-  run_program(program, count, places, {}, kernel);
+  run_program(program, count, places, draws, kernel);
   std::vector<std::vector<std::byte>> results;
   for (size_t i = 0; i < places.size(); ++i) {
     const LoopProgram::Slot& slot = program.slots[i];
     if (slot.place != Place::kResult) continue;
     results.emplace_back(static_cast<size_t>(count) * size_of(slot.dtype));
-    runtime.copy(stream, results.back().data(), places[i], results.back().size(),
-                 Transfer::kToCpu);
+    runtime.copy(stream, results.back().data(), places[i], results.back().size(), Transfer::kToCpu);
   }
   runtime.synchronize(stream);
   return results;
@@ -232,7 +297,7 @@ std::vector<std::vector<std::byte>> results_of(const LoopProgram& program, int64
 
 /// One pass over memory takes less than several, so that time need not be compared.
 KernelTrial try_kernel(const LoopProgram& program, int64_t count, std::span<void* const> memory,
-                       std::span<const RandomKey> /*draws*/, LoopKernel kernel) {
+                       std::span<const RandomKey> draws, LoopKernel kernel) {
   if (active_capture() != nullptr) return KernelTrial::kNone;  // a capture cannot be waited for
   constexpr int64_t kTried = 16384;
   int64_t tried = std::min(count, kTried);
@@ -240,16 +305,17 @@ KernelTrial try_kernel(const LoopProgram& program, int64_t count, std::span<void
   for (const LoopProgram::Slot& slot : program.slots) {
     if (has_period(slot) && tried % slot.period != 0) tried = count;
   }
-  const auto loops = results_of(program, tried, memory, nullptr);
-  return loops == results_of(program, tried, memory, kernel) ? KernelTrial::kFaster
-                                                             : KernelTrial::kOtherBits;
+  const auto loops = results_of(program, tried, memory, draws, nullptr);
+  return loops == results_of(program, tried, memory, draws, kernel) ? KernelTrial::kFaster
+                                                                    : KernelTrial::kOtherBits;
 }
 
 [[maybe_unused]] const bool kRegistered = [] {
   register_loop_backend(DeviceType::kCUDA, {.run = &run_program,
                                             .source = &loop_source,
                                             .try_kernel = &try_kernel,
-                                            .compiler = &loop_compiler()});
+                                            .compiler = &loop_compiler(),
+                                            .checks_rows = true});
   return true;
 }();
 

@@ -36,8 +36,8 @@ std::string_view lane_type(ComputeLane lane) {
 }
 
 /// Writes the text. Names: `a3` are the elements of slot 3 that a thread works on, `e3` one of
-/// them, `r3` its place in rows, `f2` the functor of step 2, and `n2_1` its operand 1 where that is
-/// a number of the call.
+/// them, `r3` its place in rows, `i3` the numbers of gathered rows, `d3` how truths are drawn, `f2`
+/// the functor of step 2, and `n2_1` its operand 1 where that is a number of the call.
 class LoopText {
  public:
   explicit LoopText(const LoopProgram& program) : program_(program), shape_(program) {
@@ -86,7 +86,19 @@ LS_CUDA_KERNEL(lockstep_loop_kernel, ::lockstep::cuda::LoopParams, 256) {{
       reads_ += fmt::format("    RowPlace r{}(p.periods[{}], first);\n", at, period_);
       moves_ += fmt::format("      r{}.next(p.periods[{}]);\n", at, period_++);
     }
+    if (slot.drawn) return add_drawn(at, slot, address);
     switch (slot.place) {
+      case Place::kRowNumbers:
+        before_ += fmt::format("  const auto i{} = constant_at<IndexList>(p.constants + {});\n", at,
+                               constant_);
+        constant_ += constant_bytes(slot);
+        break;
+      case Place::kGathered:
+        elements_ += fmt::format(
+            "      const auto e{0} = gathered(reinterpret_cast<const {1}*>(p.at[{2}]), i{3}, r{0}, "
+            "p.periods[{4}], first + k < p.count);\n",
+            at, type, address, slot.rows, period_ - 1);
+        break;
       case Place::kNumber:
         before_ += fmt::format("  const auto e{} = *reinterpret_cast<const {}*>(p.at[{}]);\n", at,
                                type, address);
@@ -109,14 +121,30 @@ LS_CUDA_KERNEL(lockstep_loop_kernel, ::lockstep::cuda::LoopParams, 256) {{
             at, type, address);
         break;
       case Place::kResult:
-        reads_ += fmt::format("    Pack<{}, kLoopPack> a{};\n", type, at);
-        moves_ += fmt::format("      a{0}.at[k] = e{0};\n", at);
-        writes_ += fmt::format("    store_pack(p.at[{}], first, p.count, p.packed != 0, a{});\n",
-                               address, at);
+        add_result(at, type, address);
         break;
       default:
         break;
     }
+  }
+
+  /// Truths: a thread's elements are those of one group of random words.
+  void add_drawn(size_t at, const LoopProgram::Slot& slot, size_t address) {
+    before_ += fmt::format(
+        "  const auto d{0} = constant_at<RandomTruths>(p.constants + {1});\n"
+        "  const RandomWords w{0} = words_of(d{0}.words);\n",
+        at, constant_);
+    constant_ += constant_bytes(slot);
+    reads_ += fmt::format("    const RandomGroup g{0}(w{0}, first / kLoopPack);\n", at);
+    elements_ += fmt::format("      const uint8_t e{0} = d{0}.kept(g{0}.word[k]);\n", at);
+    if (slot.place == Place::kResult) add_result(at, "uint8_t", address);
+  }
+
+  void add_result(size_t at, std::string_view type, size_t address) {
+    reads_ += fmt::format("    Pack<{}, kLoopPack> a{};\n", type, at);
+    moves_ += fmt::format("      a{0}.at[k] = e{0};\n", at);
+    writes_ +=
+        fmt::format("    store_pack(p.at[{}], first, p.count, p.packed != 0, a{});\n", address, at);
   }
 
   void add_step(size_t at, const LoopProgram::Step& step) {
@@ -180,15 +208,15 @@ std::string nvrtc_version() {
 /// As nvcc compiles the operators' kernels (cmake/Cuda.cmake), so that bits are the same.
 std::vector<std::string> nvrtc_flags() {
   const DeviceFacts facts = device_facts(kernel_stream().device.index);
-  return {"-std=c++20", "--fmad=false", "--device-as-default-execution-space",
+  return {"-std=c++20", "--fmad=false", "--device-as-default-execution-space", "--device-int128",
           fmt::format("--gpu-architecture=sm_{}{}", facts.major, facts.minor)};
 }
 
 std::vector<std::byte> compile_with_nvrtc(const LoopSource& source) {
   std::vector<NamedHeader> headers = {{"core/cuda/kernel.cuh", std::string(kernel_header())}};
   for (const char* const name :
-       {"atomic", "bit", "cmath", "concepts", "cstddef", "cstdint", "cstring", "limits", "optional",
-        "string", "string_view", "type_traits"}) {
+       {"array", "atomic", "bit", "cmath", "concepts", "cstddef", "cstdint", "cstring", "limits",
+        "optional", "string", "string_view", "type_traits"}) {
     headers.push_back({name, std::string(device_std())});
   }
   return compile_cuda(source.text, source.flags, headers);

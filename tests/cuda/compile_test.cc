@@ -7,15 +7,18 @@
 #include "autograd/autograd.h"
 #include "compile/loop_group.h"
 #include "compile/program.h"
-#include "core/base/environment_flag.h"
-#include "core/cuda/availability.h"
+#include "core/cuda/graph.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/literal.h"
 #include "core/ops/forms/pointwise.h"
+#include "core/ops/index/index.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
+#include "core/tensor/generator.h"
+#include "core/tensor/stream.h"
 #include "tests/core/base/environment_variable.h"
 #include "tests/core/base/temporary_directory.h"
+#include "tests/core/expect_error.h"
 #include "tests/cuda/every_functor.h"
 #include "tests/cuda/same_bits.h"
 #include "tests/emulation/queued_work.h"
@@ -39,8 +42,10 @@ class CudaCompile : public ::testing::Test {
   static CompiledFunction expect_body_s_bits(const compiler::Body& body,
                                              const std::vector<Tensor>& inputs) {
     CompiledFunction compiled = with_kernels(body);
+    manual_seed(7);
     const std::vector<Tensor> expected = body(inputs);
     for (int call = 0; call < 3; ++call) {
+      manual_seed(7);
       const std::vector<Tensor> results = compiled(inputs);
       for (size_t i = 0; i < expected.size(); ++i) {
         SCOPED_TRACE("call " + std::to_string(call) + ", result " + std::to_string(i));
@@ -94,6 +99,57 @@ TEST_F(CudaCompile, EveryFunctorHasTheBitsOfItsOperator) {
   x.slice(0, 0, 4).copy_(tensor({INFINITY, -INFINITY, 0.0F, -0.0F}));
   expect_body_s_bits(&every_functor, {x.to(kGpu), y.to(kGpu), randint(-40, 40, {1000}).to(kGpu),
                                       randint(-40, 40, {1000}).to(kGpu)});
+}
+
+TEST_F(CudaCompile, RowsAreGatheredAndMasksDrawnInTheKernel) {
+  const auto body = [](TensorList in) {
+    const Tensor rows = embedding(in[0], in[1]).add(in[2]);
+    const auto [dropped, mask] = native_dropout(rows, 0.25, true);
+    const Tensor truths = bernoulli(rows, 0.5);
+    return std::vector<Tensor>{gelu(dropped), mask, dropped.mul(truths)};
+  };
+  const Tensor table = randn({40, 12}), row = randn({12});
+  for (const int64_t count : {5, 333}) {
+    const Tensor numbers = randint(0, 40, {count});
+    const std::vector<Tensor> inputs{table.to(kGpu), numbers.to(kGpu), row.to(kGpu)};
+    const CompiledFunction compiled = expect_body_s_bits(body, inputs);
+    emulation::QueuedWork work;
+    (void)compiled(inputs);
+    EXPECT_THAT(work.take(), ElementsAre(Pair("lockstep_loop_kernel", 1)));
+  }
+}
+
+TEST_F(CudaCompile, ARowThatIsNotThereIsAnErrorOfItsOperator) {
+  const auto body = [](TensorList in) {
+    return std::vector<Tensor>{embedding(in[0], in[1]).mul(2).add(1)};
+  };
+  const Tensor table = randn({40, 12}).to(kGpu);
+  const Tensor numbers = zeros({3}, {DType::kI64, kGpu});
+  const CompiledFunction compiled = expect_body_s_bits(body, {table, numbers});
+  (void)compiled(std::vector<Tensor>{table, full({3}, 40, {DType::kI64, kGpu})});
+  expect_error<Error>([] { synchronize(kGpu); }, "[embedding] index out of range", "got 40");
+}
+
+TEST_F(CudaCompile, AReplayedGraphDrawsOtherMasks) {
+  const CompiledTensorFunction compiled(
+      [](TensorList in) { return std::vector<Tensor>{dropout(in[0], 0.5, true).add(1)}; },
+      [] {
+        CompileOptions options;
+        options.kernels = KernelBuild::kAtOnce;
+        return options;
+      }());
+  const Tensor x = ones({1000}, {DType::kF32, kGpu});
+  for (int call = 0; call < 2; ++call) (void)compiled(x);
+  Tensor result;
+  CudaGraph graph(kGpu);
+  graph.capture([&] { result = compiled(x); });
+  manual_seed(3);
+  graph.replay();
+  const std::vector<float> first = floats_of(result);
+  graph.replay();
+  EXPECT_NE(floats_of(result), first);
+  manual_seed(3);
+  EXPECT_EQ(floats_of(dropout(x, 0.5, true).add(1)), first);
 }
 
 TEST_F(CudaCompile, OperandsMayLieAnywhere) {

@@ -7,6 +7,8 @@
 #include "core/device/kernel_scope.h"
 #include "core/dispatch/element_loop.h"
 #include "core/ops/factory/factory.h"
+#include "core/ops/index/index.h"
+#include "core/ops/random/random.h"
 #include "tests/core/expect_error.h"
 #include "tests/cuda/every_functor.h"
 #include "tests/cuda/kernel_source.h"
@@ -54,6 +56,16 @@ TEST_F(RealNvrtc, TakesEveryFunctorAndDtype) {
         return results;
       },
       {numbers(DType::kF64), zeros({8}, {DType::kBF16, kGpu}), zeros({64, 1}, {DType::kI8, kGpu})});
+}
+
+TEST_F(RealNvrtc, TakesGatheredRowsAndMasks) {
+  const auto body = [](TensorList in) {
+    return std::vector<Tensor>{dropout(embedding(in[0], in[1]).mul(2), 0.5, true)};
+  };
+  const std::vector<Tensor> inputs{zeros({40, 12}, {DType::kBF16, kGpu}),
+                                   zeros({3}, {DType::kI32, kGpu})};
+  const compiler::NativeSource source = kernel_source(body, inputs);
+  EXPECT_FALSE(source.compiler->compile({.text = source.text, .flags = source.flags}).empty());
 }
 
 TEST_F(RealNvrtc, TakesKernelsOfPlugins) {

@@ -22,6 +22,7 @@ const UnitKernels kTriangle(kImage, "index_triangle");
 const FaultKind kOfEmbedding = index_fault("embedding");
 const FaultKind kOfIndexSelect = index_fault("index_select");
 const FaultKind kOfGather = index_fault("gather");
+const FaultKind kOfRows = index_fault("index");
 
 template <class Params>
 void launch_for(Kernel kernel, int64_t count, const Params& params) {
@@ -120,6 +121,13 @@ void read_indexed(const Out& to, const In& from, const IndexedTensor& indexed,
                          .before_stride = units(indexed.before_stride),
                          .place_stride = units(indexed.inner),
                          .after_walk = plan_walk<1>(indexed.after_sizes, {after_strides})});
+}
+
+IndexList list_of_rows(std::string_view op, const In& numbers, int64_t rows, bool wraps) {
+  const FaultKind& kind = op == "embedding"      ? kOfEmbedding
+                          : op == "index_select" ? kOfIndexSelect
+                                                 : kOfRows;
+  return index_list(kind, numbers, rows, wraps);
 }
 
 void start_from(const Out& out, const In& self) {

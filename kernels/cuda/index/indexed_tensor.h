@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "core/tensor/kernel_arguments.h"
 #include "kernels/cuda/index/index_list.h"
@@ -32,6 +33,10 @@ IndexedTensor indexed_along(const TensorArg& tensor, int64_t dim, int64_t places
 /// Copies the elements of `from` that `list` names to `to`; all tensors are contiguous.
 void read_indexed(const Out& to, const In& from, const IndexedTensor& indexed,
                   const IndexList& list);
+
+/// Numbers of rows of a table along its first dimension, as `op` reads them: embedding,
+/// index_select or index.
+IndexList list_of_rows(std::string_view op, const In& numbers, int64_t rows, bool wraps);
 
 /// Copies contiguous self to out, unless out is self.
 void start_from(const Out& out, const In& self);

@@ -39,11 +39,9 @@ bool is_drawn_in(const ActiveCapture& capture, const RandomKey& key) {
          place(key) >= place(capture.begun);
 }
 
-/// Reserves a call of `generator`, or of the thread's default generator if it is null. In a graph
-/// that is captured, replays draw numbers of the default generator anew; others are the capture's.
-RandomWords next_call(Generator* generator) {
-  const bool is_default = generator == nullptr || generator == &default_generator();
-  const RandomKey key = (generator != nullptr ? *generator : default_generator()).next_call();
+/// In a graph that is captured, replays draw numbers of the default generator anew; others are the
+/// capture's.
+RandomWords words_of_call(const RandomKey& key, bool is_default) {
   const ActiveCapture* const capture = active_capture();
   const bool anew = is_default && capture != nullptr && is_drawn_in(*capture, key);
   if (anew) capture->draws->store(true, std::memory_order_relaxed);
@@ -52,6 +50,12 @@ RandomWords next_call(Generator* generator) {
           .low = at.low,
           .high = at.high,
           .position = anew ? capture->position : nullptr};
+}
+
+/// Reserves a call of `generator`, or of the thread's default generator if it is null.
+RandomWords next_call(Generator* generator) {
+  const bool is_default = generator == nullptr || generator == &default_generator();
+  return words_of_call((is_default ? default_generator() : *generator).next_call(), is_default);
 }
 
 /// `each`: number of elements that a thread generates at a time.
@@ -85,14 +89,16 @@ void normal(const Out& out, const In&, double mean, double std, Generator* gener
   fill(kNormal, out, std, mean, next_call(generator));
 }
 
+void fill_bits(void* out, int64_t count, DType dtype, const RandomTruths& truths) {
+  launch_for(
+      kBits,
+      RandomBits{
+          .words = truths.words, .out = out, .count = count, .kept = truths.kept, .dtype = dtype},
+      4);
+}
+
 void bernoulli(const Out& out, const In&, double p, Generator* generator) {
-  launch_for(kBits,
-             RandomBits{.words = next_call(generator),
-                        .out = out.address,
-                        .count = out.numel,
-                        .kept = KeptWords(p),
-                        .dtype = out.dtype},
-             4);
+  fill_bits(out.address, out.numel, out.dtype, {next_call(generator), KeptWords(p)});
 }
 
 void random_from(const Out& out, const In&, int64_t from, std::optional<int64_t> to,
@@ -132,6 +138,12 @@ void native_dropout_backward(const Out& out, const In& grad, const In& mask, dou
 }
 
 }  // namespace
+
+RandomWords random_words(const RandomKey& key) { return words_of_call(key, /*is_default=*/true); }
+
+void draw_truths(void* out, int64_t count, const RandomTruths& truths) {
+  fill_bits(out, count, DType::kBool, truths);
+}
 
 LS_KERNEL(CUDA, "uniform", uniform, Strides::kContiguous);
 LS_KERNEL(CUDA, "normal", normal, Strides::kContiguous);

@@ -1,38 +1,11 @@
-#include "core/base/philox.h"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/kernel.cuh"
 #include "kernels/cuda/random/random.h"
+#include "kernels/cuda/random/random_words.cuh"
 
 namespace lockstep::cuda {
 
 namespace {
-
-/// The words of a call: those of its parameters, or in a graph where this replay begins and how far
-/// the call is from there.
-__device__ RandomWords words_of(const RandomWords& given) {
-  if (given.position == nullptr) return given;
-  const RandomPosition at = *given.position;
-  const uint64_t low = at.low + given.low;
-  const uint64_t carry = low < at.low ? 1 : 0;
-  return {{at.key[0], at.key[1]}, low, at.high + given.high + carry, nullptr};
-}
-
-/// The four random words of a group.
-struct Group {
-  uint32_t word[4];
-
-  __device__ Group(const RandomWords& words, int64_t number) {
-    const uint64_t low = words.low | static_cast<uint64_t>(number);
-    const std::array<uint32_t, 4> drawn =
-        philox({static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
-                static_cast<uint32_t>(words.high), static_cast<uint32_t>(words.high >> 32)},
-               {words.key[0], words.key[1]});
-    for (int k = 0; k < 4; ++k) word[k] = drawn[static_cast<size_t>(k)];
-  }
-  __device__ uint64_t wide(int pair) const {
-    return joined_words(word[2 * pair], word[2 * pair + 1]);
-  }
-};
 
 /// One thread per group writes the group's `kEach` elements.
 template <int kEach, class T, class Params, class Make>
@@ -41,7 +14,7 @@ __device__ void fill_groups(const Params& p, const Make& make) {
   const RandomWords words = words_of(p.words);
   for (int64_t g = grid_thread(); g * kEach < p.count; g += grid_threads()) {
     T values[kEach];
-    make(Group(words, g), values);
+    make(RandomGroup(words, g), values);
     for (int k = 0; k < kEach && g * kEach + k < p.count; ++k) {
       store_as(p.dtype, static_cast<char*>(p.out) + (g * kEach + k) * element, values[k]);
     }
@@ -70,7 +43,7 @@ __device__ void dropout(const RandomDropout& p) {
   const auto scale = static_cast<C>(p.scale);
   const RandomWords words = words_of(p.words);
   for (int64_t first = grid_thread() * 4; first < p.count; first += grid_threads() * 4) {
-    const Group group(words, first / 4);
+    const RandomGroup group(words, first / 4);
     const bool whole = aligned && first + 4 <= p.count;
     Elements values{};
     Mask mask;
@@ -99,19 +72,19 @@ __device__ void dropout(const RandomDropout& p) {
 }  // namespace
 
 LS_CUDA_KERNEL(random_uniform_f32, RandomFill, 256) {
-  fill_groups<4, float>(p, [&](const Group& group, float(&values)[4]) {
+  fill_groups<4, float>(p, [&](const RandomGroup& group, float(&values)[4]) {
     for (int k = 0; k < 4; ++k) values[k] = unit_interval(group.word[k], p.bits);
     scale_and_shift(p, values);
   });
 }
 LS_CUDA_KERNEL(random_uniform_f64, RandomFill, 256) {
-  fill_groups<2, double>(p, [&](const Group& group, double(&values)[2]) {
+  fill_groups<2, double>(p, [&](const RandomGroup& group, double(&values)[2]) {
     for (int k = 0; k < 2; ++k) values[k] = unit_interval(group.wide(k));
     scale_and_shift(p, values);
   });
 }
 LS_CUDA_KERNEL(random_normal_f32, RandomFill, 256) {
-  fill_groups<4, float>(p, [&](const Group& group, float(&values)[4]) {
+  fill_groups<4, float>(p, [&](const RandomGroup& group, float(&values)[4]) {
     for (int pair = 0; pair < 2; ++pair) {
       const NormalPair<float> normal = normal_pair(group.word[2 * pair], group.word[2 * pair + 1]);
       values[2 * pair] = normal.first;
@@ -121,7 +94,7 @@ LS_CUDA_KERNEL(random_normal_f32, RandomFill, 256) {
   });
 }
 LS_CUDA_KERNEL(random_normal_f64, RandomFill, 256) {
-  fill_groups<2, double>(p, [&](const Group& group, double(&values)[2]) {
+  fill_groups<2, double>(p, [&](const RandomGroup& group, double(&values)[2]) {
     const NormalPair<double> normal = normal_pair(group.wide(0), group.wide(1));
     values[0] = normal.first;
     values[1] = normal.second;
@@ -129,14 +102,14 @@ LS_CUDA_KERNEL(random_normal_f64, RandomFill, 256) {
   });
 }
 LS_CUDA_KERNEL(random_integers, RandomIntegers, 256) {
-  fill_groups<2, int64_t>(p, [&](const Group& group, int64_t(&values)[2]) {
+  fill_groups<2, int64_t>(p, [&](const RandomGroup& group, int64_t(&values)[2]) {
     for (int k = 0; k < 2; ++k) {
       values[k] = static_cast<int64_t>(p.first + below(group.wide(k), p.range));
     }
   });
 }
 LS_CUDA_KERNEL(random_bits, RandomBits, 256) {
-  fill_groups<4, uint8_t>(p, [&](const Group& group, uint8_t(&values)[4]) {
+  fill_groups<4, uint8_t>(p, [&](const RandomGroup& group, uint8_t(&values)[4]) {
     for (int k = 0; k < 4; ++k) values[k] = p.kept(group.word[k]);
   });
 }

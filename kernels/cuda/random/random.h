@@ -3,19 +3,9 @@
 #include <cstdint>
 
 #include "core/tensor/dtype.h"
-#include "core/tensor/random_position.h"
-#include "kernels/common/random_numbers.h"
+#include "kernels/cuda/random/random_words.h"
 
 namespace lockstep::cuda {
-
-/// Philox key of a call, and its counter without the group number in the low bits. In a graph the
-/// key is that of `position`, and the counter is a distance from it.
-struct RandomWords {
-  uint32_t key[2];
-  uint64_t low;
-  uint64_t high;
-  const RandomPosition* position;  ///< in device memory; null outside of graphs
-};
 
 /// out[i] = offset + scale * (random number i of the call).
 struct RandomFill {
