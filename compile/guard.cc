@@ -23,15 +23,17 @@ AutocastState state_of_casts() {
   return state;
 }
 
-bool is_of_type(const Tensor& tensor, const ValueType& type) {
-  return tensor.dtype() == type.dtype && same(tensor.sizes(), type.sizes) &&
-         same(tensor.strides(), type.strides) && tensor.device() == type.device;
+bool is_of_type(const Tensor& tensor, const ValueType& type, bool but_for_sizes) {
+  if (tensor.dtype() != type.dtype || tensor.device() != type.device) return false;
+  if (but_for_sizes) return tensor.sizes().size() == type.sizes.size();
+  return same(tensor.sizes(), type.sizes) && same(tensor.strides(), type.strides);
 }
 
-bool is_as(const Tensor& tensor, const Guard::Input& input) {
+bool is_as(const Tensor& tensor, const Guard::Input& input, bool but_for_sizes) {
   if (!tensor.defined() || !input.defined) return tensor.defined() == input.defined;
   return tensor.requires_grad() == input.requires_grad &&
-         tensor.is_inference() == input.is_inference && is_of_type(tensor, input.type);
+         tensor.is_inference() == input.is_inference &&
+         is_of_type(tensor, input.type, but_for_sizes);
 }
 
 /// What input `i` of the call has in common with others.
@@ -74,6 +76,13 @@ Guard Guard::of(const CompiledArguments& call) {
 }
 
 bool Guard::holds(const CompiledArguments& call) const {
+  return holds(call, /*but_for_sizes=*/false);
+}
+bool Guard::holds_but_for_sizes(const CompiledArguments& call) const {
+  return holds(call, /*but_for_sizes=*/true);
+}
+
+bool Guard::holds(const CompiledArguments& call, bool but_for_sizes) const {
   if (call.variant != variant || records != is_grad_enabled() ||
       inference_mode != is_inference_mode_enabled() || autocast != state_of_casts() ||
       default_device != lockstep::default_device() || sharing.size() != call.inputs.size() ||
@@ -83,7 +92,7 @@ bool Guard::holds(const CompiledArguments& call) const {
   size_t at = 0;
   for (const TensorList tensors : {call.inputs, call.parameters}) {
     for (const Tensor& tensor : tensors) {
-      if (!is_as(tensor, inputs[at++])) return false;
+      if (!is_as(tensor, inputs[at++], but_for_sizes)) return false;
     }
   }
   for (size_t i = 0; i < sharing.size(); ++i) {

@@ -38,7 +38,12 @@ struct Guard {
   static Guard of(const CompiledArguments& call);
   /// Whether it is that of the call: `of(call) == *this`, at less cost.
   bool holds(const CompiledArguments& call) const;
+  /// The same but for sizes and strides of inputs; their rank counts.
+  bool holds_but_for_sizes(const CompiledArguments& call) const;
   friend bool operator==(const Guard&, const Guard&) = default;
+
+ private:
+  bool holds(const CompiledArguments& call, bool but_for_sizes) const;
 };
 
 /// The first difference in words: "input 1 is float32[4, 3], not float32[2, 3]"; empty if there is

@@ -48,6 +48,13 @@ bool same_constant(const Value& a, const Value& b) {
     case Value::Tag::kDoubleList:
     case Value::Tag::kOwnedDoubleList:
       return std::ranges::equal(a.to_double_list(), b.to_double_list(), same_number);
+    case Value::Tag::kIntList:
+    case Value::Tag::kOwnedIntList:
+      return std::ranges::equal(a.to_int_list(), b.to_int_list());
+    case Value::Tag::kInt:
+      return a.to_int() == b.to_int();
+    case Value::Tag::kNone:
+      return true;
     default:
       return a.to_string() == b.to_string();
   }
@@ -60,6 +67,18 @@ bool same_constants(const std::vector<Value>& a, const std::vector<Value>& b) {
 bool same_call(const Node& a, const Node& b) {
   return a.op == b.op && a.results == b.results &&
          std::ranges::equal(a.arguments, b.arguments, same_argument);
+}
+
+bool same_calls(std::span<const Node> a, std::span<const Node> b) {
+  return std::ranges::equal(a, b, same_call);
+}
+
+bool same_graph(const Graph& a, const Graph& b) {
+  return a.inputs == b.inputs && a.outputs == b.outputs && same_calls(a.nodes, b.nodes) &&
+         a.values == b.values &&
+         std::ranges::equal(a.writes, b.writes, [](const auto& x, const auto& y) {
+           return x.input == y.input && x.value == y.value;
+         });
 }
 
 std::string to_string(const std::vector<Value>& values) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ bool same_constant(const Value& a, const Value& b);
 bool same_constants(const std::vector<Value>& a, const std::vector<Value>& b);
 /// Whether both nodes call the same operator on the same arguments for the same results.
 bool same_call(const Node& a, const Node& b);
+bool same_calls(std::span<const Node> a, std::span<const Node> b);
+/// Whether both graphs do the same on values of the same types.
+bool same_graph(const Graph& a, const Graph& b);
 
 /// "item gives 3.5"; "the sizes of what nonzero makes are [4, 2]".
 std::string description(const HostRead& read, const std::vector<Value>& values);

@@ -5,6 +5,7 @@
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
 #include "autograd/ownership.h"
+#include "compile/host_read.h"
 #include "core/base/check.h"
 #include "core/dispatch/value_tensors.h"
 #include "core/ops/factory/copy.h"
@@ -63,7 +64,8 @@ Interpreter::Interpreter(Graph graph, const std::vector<ValueId>& places)
     });
   }
   constexpr size_t kNever = ~size_t{0};
-  std::vector<size_t> last(graph_.values.size(), kNever);
+  std::vector<size_t>& last = last_reads_;
+  last.assign(graph_.values.size(), kNever);
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     each_read(graph_.nodes[i], [&](ValueId id) { last[static_cast<size_t>(id)] = i; });
     for (const ValueId id : graph_.nodes[i].results) {
@@ -82,7 +84,7 @@ Interpreter::Interpreter(Graph graph, const std::vector<ValueId>& places)
     keep(write.value);
     keep(write.input);
   }
-  prepare_groups(last);
+  prepare_groups(nullptr);
   released_.resize(graph_.nodes.size());
   for (size_t id = 0; id < last.size(); ++id) {
     if (last[id] != kNever) released_[last[id]].push_back(static_cast<ValueId>(id));
@@ -132,18 +134,35 @@ Interpreter::Interpreter(Graph graph, const std::vector<ValueId>& places,
   }
 }
 
-void Interpreter::prepare_groups(const std::vector<size_t>& last_reads) {
+Interpreter::Interpreter(Graph graph, const Interpreter& alike)
+    : graph_(std::move(graph)),
+      last_reads_(alike.last_reads_),
+      is_place_(alike.is_place_),
+      is_read_(alike.is_read_),
+      writes_(alike.writes_),
+      released_(alike.released_),
+      sent_(alike.sent_) {
+  prepare_groups(&alike);
+  make_constants();
+}
+
+void Interpreter::prepare_groups(const Interpreter* alike) {
   const std::vector<Node>& nodes = graph_.nodes;
   group_ends_.assign(nodes.size(), 0);
   for (size_t first = 0; first < nodes.size();) {
     size_t end = first + 1;
     if (nodes[first].group != -1) {
       while (end < nodes.size() && nodes[end].group == nodes[first].group) ++end;
-      std::vector<bool> is_read_later(last_reads.size());
-      for (size_t id = 0; id < last_reads.size(); ++id) is_read_later[id] = last_reads[id] >= end;
+      std::vector<bool> is_read_later(last_reads_.size());
+      for (size_t id = 0; id < last_reads_.size(); ++id) is_read_later[id] = last_reads_[id] >= end;
       const std::span<const Node> members = std::span(nodes).subspan(first, end - first);
       if (std::ranges::any_of(members, &works_along_dims)) {
-        rows_.try_emplace(first, graph_, members, is_read_later);
+        const RowGroup* const before = alike != nullptr ? &alike->rows_.at(first) : nullptr;
+        rows_.try_emplace(first, graph_, members, is_read_later, before);
+      } else if (alike != nullptr &&
+                 same_calls(members,
+                            std::span(alike->graph_.nodes).subspan(first, members.size()))) {
+        loops_.try_emplace(first, alike->loops_.at(first), graph_, members);
       } else {
         loops_.try_emplace(first, graph_, members, is_read_later);
       }

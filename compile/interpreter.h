@@ -21,6 +21,9 @@ class Interpreter {
   /// is read any more when output i is sent. Others wait for the end, where the list is shorter.
   Interpreter(Graph graph, const std::vector<ValueId>& places,
               const std::vector<std::vector<ValueId>>& not_before);
+  /// Makes one that runs a graph of the same calls as that of `alike`, which differs in sizes, and
+  /// in integers that are arguments. Throws Error where the groups cannot run with these.
+  Interpreter(Graph graph, const Interpreter& alike);
 
   /// Takes an output as soon as it is there, and returns true, or leaves it as it is.
   using SendOutput = FunctionRef<bool(size_t output, Tensor& value)>;
@@ -40,8 +43,8 @@ class Interpreter {
 
   const Graph& graph() const { return graph_; }
 
-  /// Has kernels made for the groups of the graph (LoopGroup::request_kernel). To be called before
-  /// the first run.
+  /// Has kernels made for the groups of the graph that have none (LoopGroup::request_kernel). To be
+  /// called before the first run.
   void request_kernels();
   /// The groups of element-wise operators, those inside of others included.
   std::vector<const LoopGroup*> loops() const;
@@ -62,10 +65,11 @@ class Interpreter {
 
   /// Calls the nodes that run once.
   void make_constants();
-  /// Adds how the groups of the graph run.
-  void prepare_groups(const std::vector<size_t>& last_reads);
+  /// Adds how the groups of the graph run: as those of `alike`, unless it is null.
+  void prepare_groups(const Interpreter* alike);
 
   Graph graph_;
+  std::vector<size_t> last_reads_;              ///< by value: the node, ~0 if it lives on
   std::vector<bool> is_place_;                  ///< by value
   std::vector<bool> is_read_;                   ///< by value
   std::vector<bool> writes_;                    ///< by node: whether it writes an argument

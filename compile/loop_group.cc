@@ -40,6 +40,11 @@ std::optional<LoopProgram::Place> place_of(const ValueType& operand, const Value
   return std::nullopt;
 }
 
+/// The period of such a slot.
+int64_t period_of(const ValueType& operand, const ValueType& result, LoopProgram::Place place) {
+  return place == LoopProgram::Place::kColumn ? result.sizes.back() : count_elements(operand.sizes);
+}
+
 /// A few elements with the dtype of a value, and with one only where it has one.
 Tensor few_elements(const ValueType& type) {
   constexpr int64_t kFew = 5;
@@ -163,14 +168,55 @@ LoopGroup::LoopGroup(const Graph& graph, std::span<const Node> nodes,
   program_.assign_buffers();
 }
 
+LoopGroup::LoopGroup(const LoopGroup& alike, const Graph& graph, std::span<const Node> nodes)
+    : program_(alike.program_),
+      operands_(alike.operands_),
+      results_(alike.results_),
+      gathers_(alike.gathers_),
+      draws_(alike.draws_),
+      names_(alike.names_),
+      device_(alike.device_),
+      backend_(alike.backend_),
+      kernel_(alike.kernel_),
+      trial_(alike.trial_.load(std::memory_order_relaxed)) {
+  const auto require = [&](bool fits) {
+    LS_CHECK(fits, Error, "[compile] the group of {} cannot run with these sizes.", names_);
+  };
+  count_ = count_elements(type_of(graph, nodes[0].results[0]).sizes);
+  for (const Node& node : nodes) {
+    for (const ValueId id : node.results) {
+      require(id == kAbsent || count_elements(type_of(graph, id).sizes) == count_);
+    }
+  }
+  for (const Bound& result : results_) result_types_.push_back(type_of(graph, result.value));
+  for (const Bound& operand : operands_) {
+    if (operand.reader == kAbsent) continue;
+    const ValueType& type = type_of(graph, operand.value);
+    const ValueType& reader = type_of(graph, operand.reader);
+    LoopProgram::Slot& slot = program_.slots[operand.slot];
+    require(place_of(type, reader) == slot.place);
+    slot.period = period_of(type, reader, slot.place);
+  }
+  for (Gather& gather : gathers_) {
+    gather.node = *std::ranges::find(nodes, gather.node.results, &Node::results);
+    const std::optional<RowGather> rows = row_gather_of(graph, gather.node);
+    require(rows.has_value());
+    gather.rows = program_.slots[gather.slot].check.count = rows->rows;
+    for (LoopProgram::Slot& slot : program_.slots) {
+      if (slot.rows == static_cast<int32_t>(gather.slot)) slot.period = rows->length;
+    }
+  }
+}
+
 int32_t LoopGroup::add_slot(LoopProgram::Slot slot) {
   program_.slots.push_back(slot);
   return static_cast<int32_t>(program_.slots.size()) - 1;
 }
 
-int32_t LoopGroup::slot_of(const Graph& graph, ValueId id, const ValueType& result) {
+int32_t LoopGroup::slot_of(const Graph& graph, ValueId id, ValueId reader) {
   if (const auto made = slots_.find(id); made != slots_.end()) return made->second;
   const ValueType& type = type_of(graph, id);
+  const ValueType& result = type_of(graph, reader);
   const LoopProgram::Place place = *place_of(type, result);
   // Results have as many elements as each other, but not one shape: to [3, 2, 1] an operand [2, 1]
   // is a row, and to [2, 3] a column.
@@ -179,11 +225,8 @@ int32_t LoopGroup::slot_of(const Graph& graph, ValueId id, const ValueType& resu
       return static_cast<int32_t>(operand.slot);
     }
   }
-  operands_.push_back({program_.slots.size(), id});
-  return add_slot({.place = place,
-                   .dtype = type.dtype,
-                   .period = place == LoopProgram::Place::kColumn ? result.sizes.back()
-                                                                  : count_elements(type.sizes)});
+  operands_.push_back({program_.slots.size(), id, reader});
+  return add_slot({.place = place, .dtype = type.dtype, .period = period_of(type, result, place)});
 }
 
 void LoopGroup::bind_result(const Graph& graph, ValueId id, int32_t slot, bool is_kept) {
@@ -198,7 +241,7 @@ void LoopGroup::add_result(const Graph& graph, ValueId id, const NodeLoop& loop,
   const ValueType& result = type_of(graph, id);
   LoopProgram::Step step{.loop = loop.loop, .operands = {}, .result = 0};
   for (const ValueId operand : loop.operands) {
-    step.operands.push_back(slot_of(graph, operand, result));
+    step.operands.push_back(slot_of(graph, operand, id));
   }
   step.result = add_slot({.place = LoopProgram::Place::kScratch, .dtype = result.dtype});
   bind_result(graph, id, step.result, is_kept);
@@ -234,7 +277,7 @@ void LoopGroup::add_draw(const Graph& graph, const MaskDraw& draw,
 }
 
 void LoopGroup::request_kernel() {
-  if (backend_->source == nullptr) return;
+  if (kernel_ || backend_->source == nullptr) return;
   const KernelScope on_device(device_);
   LoopSource source = backend_->source(program_);
   if (source.text.empty()) return;

@@ -40,9 +40,12 @@ class LoopGroup {
   /// a node without a loop.
   LoopGroup(const Graph& graph, std::span<const Node> nodes,
             const std::vector<bool>& is_read_later);
+  /// One that runs as `alike`, on values of other sizes: `nodes` are the same calls. Throws Error
+  /// where a value of these sizes is read in another way.
+  LoopGroup(const LoopGroup& alike, const Graph& graph, std::span<const Node> nodes);
 
   /// Has a kernel made for the group, which takes the loops' place in the first run behind that, if
-  /// it computes their bits and takes no longer.
+  /// it computes their bits and takes no longer. Nothing for a group that has one.
   void request_kernel();
   /// The kernel; null if there was no request, or the backend writes no source for the group.
   const PendingKernel* kernel() const { return kernel_.get(); }
@@ -63,6 +66,7 @@ class LoopGroup {
   struct Bound {
     size_t slot;
     ValueId value;
+    ValueId reader = kAbsent;  ///< the result whose elements read the operand; none of a table
   };
 
   /// Numbers of the rows that a slot gathers.
@@ -76,7 +80,7 @@ class LoopGroup {
 
   int32_t add_slot(LoopProgram::Slot slot);
   /// The slot of what the group makes, or of an operand as `result` reads it, which is added.
-  int32_t slot_of(const Graph& graph, ValueId id, const ValueType& result);
+  int32_t slot_of(const Graph& graph, ValueId id, ValueId result);
   /// Adds what computes `id`, and the memory for it if it `is_kept`.
   void add_result(const Graph& graph, ValueId id, const NodeLoop& loop, bool is_kept);
   void add_gather(const Graph& graph, const Node& node, const RowGather& gather);

@@ -29,6 +29,10 @@ struct CompileOptions {
   int most_programs = 8;
   std::vector<compiler::Pass> passes = compiler::default_passes();
   KernelBuild kernels = KernelBuild::kInBackground;
+  /// Whether one program serves all sizes of 2 and more of a dimension after two of them were
+  /// recorded (docs/compile.md, "Sizes that change"). The function must then decide nothing on the
+  /// host by such a size that both records do not show.
+  bool symbolic_sizes = false;
   /// Share of the memory that forward would keep for backward, 0 to 1, that it may keep: backward
   /// computes the rest again (docs/compile.md, "Less memory").
   double activation_budget = 1;

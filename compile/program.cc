@@ -124,6 +124,46 @@ bool Program::may_change_captured(TensorList inputs) const {
   });
 }
 
+std::string Program::difference(const Program& other) const {
+  if (path_ || other.path_) return "it reads values on the host";
+  const bool same_tensors = std::ranges::equal(
+      captured_, other.captured_, [](const Tensor& a, const Tensor& b) { return a.is_same(b); });
+  if (!same_tensors) return "it reads or makes other tensors on the host for other sizes";
+  if (casts_ != other.casts_ || taken_ != other.taken_) return "it reads other arguments";
+  if (same_as_input_ != other.same_as_input_ || carries_gradient_ != other.carries_gradient_ ||
+      backward_.has_value() != other.backward_.has_value() ||
+      placed_backward_.has_value() != other.placed_backward_.has_value() ||
+      (placed_backward_ && placed_backward_->places != other.placed_backward_->places)) {
+    return "it returns other tensors";
+  }
+  return {};
+}
+
+std::vector<const Graph*> Program::graphs() const {
+  std::vector<const Graph*> all = {&forward_->graph()};
+  if (backward_) all.push_back(&backward_->graph.graph());
+  if (placed_backward_) all.push_back(&placed_backward_->graph.graph());
+  return all;
+}
+
+std::shared_ptr<Program> Program::resized(std::vector<Graph> to) const {
+  auto program = std::make_shared<Program>();
+  size_t next = 0;
+  program->forward_.emplace(std::move(to.at(next++)), *forward_);
+  if (backward_) program->backward_.emplace(std::move(to.at(next++)), *backward_);
+  if (placed_backward_) {
+    program->placed_backward_.emplace(std::move(to.at(next++)), *placed_backward_);
+  }
+  program->casts_ = casts_;
+  program->taken_ = taken_;
+  program->captured_ = captured_;
+  program->captured_types_ = captured_types_;
+  program->captured_require_grad_ = captured_require_grad_;
+  program->same_as_input_ = same_as_input_;
+  program->carries_gradient_ = carries_gradient_;
+  return program;
+}
+
 std::vector<Tensor> Program::arguments(TensorList inputs, TensorList parameters) const {
   std::vector<Tensor> all(inputs.begin(), inputs.end());
   all.insert(all.end(), parameters.begin(), parameters.end());

@@ -78,6 +78,14 @@ class Program : public std::enable_shared_from_this<Program> {
   /// it reads of the one behind the change of the other is not what the program reads.
   bool may_change_captured(TensorList inputs) const;
 
+  /// Why programs for other sizes cannot be one with this for all sizes, whatever their graphs are;
+  /// empty if they can.
+  std::string difference(const Program& other) const;
+  /// The graphs: forward, and the derivatives there are. Not for programs with a path.
+  std::vector<const Graph*> graphs() const;
+  /// Makes the program for other sizes of these graphs, as many as `graphs()` gives.
+  std::shared_ptr<Program> resized(std::vector<Graph> to) const;
+
  private:
   friend struct CompiledCall;
   class Recording;
@@ -86,6 +94,7 @@ class Program : public std::enable_shared_from_this<Program> {
   struct Cast {
     size_t parameter;
     DType dtype;
+    friend bool operator==(const Cast&, const Cast&) = default;
   };
   /// A derivative, and the inputs of forward whose gradients it writes to places that it takes
   /// behind the gradients.
@@ -93,6 +102,8 @@ class Program : public std::enable_shared_from_this<Program> {
     Backward(Graph of, const std::vector<ValueId>& ids, std::vector<size_t> inputs,
              const std::vector<std::vector<ValueId>>& not_before)
         : graph(std::move(of), ids, not_before), places(std::move(inputs)) {}
+    Backward(Graph of, const Backward& alike)
+        : graph(std::move(of), alike.graph), places(alike.places) {}
 
     Interpreter graph;
     std::vector<size_t> places;

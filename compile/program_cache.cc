@@ -55,11 +55,66 @@ bool ProgramCache::Entry::may_change_captured(TensorList inputs) const {
          (split && split->may_change_captured(inputs));
 }
 
-const ProgramCache::Entry* ProgramCache::find(const CompiledArguments& call) {
+int ProgramCache::Entry::count() const {
+  if (symbolic) return static_cast<int>(symbolic->samples().size());
+  return split ? static_cast<int>(split->ways().size()) + refused : 1;
+}
+
+std::pair<const ProgramCache::Entry*, std::shared_ptr<const Program>> ProgramCache::find(
+    const CompiledArguments& call) {
   for (const Entry& entry : entries_) {
-    if (entry.guard.holds(call) && entry.captured_are_as_recorded()) return &entry;
+    if (entry.symbolic) {
+      if (auto program = entry.symbolic->find(call, options_.kernels);
+          program && program->captured_are_as_recorded()) {
+        return {&entry, std::move(program)};
+      }
+    } else if (entry.guard.holds(call) && entry.captured_are_as_recorded()) {
+      return {&entry, entry.program};
+    }
   }
-  return nullptr;
+  return {};
+}
+
+void ProgramCache::join_sizes() {
+  if (!options_.symbolic_sizes || !entries_.back().program) return;
+  std::vector<Entry*> alike;
+  for (Entry& entry : entries_) {
+    if (entry.program && entry.captured_are_as_recorded() &&
+        SymbolicProgram::differ_in_sizes(entry.guard, entries_.back().guard)) {
+      alike.push_back(&entry);
+    }
+  }
+  if (alike.empty() || join_sizes(alike)) return;
+  // Where two sizes are equal in some calls, other operators run together there.
+  const size_t all = std::erase_if(alike, [&](const Entry* entry) {
+    return !SymbolicProgram::have_same_equal_sizes(entry->guard, entries_.back().guard);
+  });
+  if (all != 0 && !alike.empty()) (void)join_sizes(alike);
+}
+
+bool ProgramCache::join_sizes(const std::vector<Entry*>& alike) {
+  std::vector<SymbolicProgram::Sample> samples;
+  for (const Entry* const entry : alike) {
+    if (entry->symbolic) {
+      std::ranges::copy(entry->symbolic->samples(), std::back_inserter(samples));
+    } else {
+      samples.push_back({entry->guard, entry->program});
+    }
+  }
+  samples.push_back({entries_.back().guard, entries_.back().program});
+  SymbolicProgram::Made made = SymbolicProgram::make(std::move(samples));
+  if (!made.program) {
+    note("sizes stay exact: " + made.refusal);
+    return false;
+  }
+  note("one program for sizes: " + made.program->description());
+  entries_.back().symbolic = std::move(made.program);
+  std::vector<Entry> left;
+  for (Entry& entry : entries_) {
+    if (std::ranges::find(alike, &entry) == alike.end()) left.push_back(std::move(entry));
+  }
+  entries_ = std::move(left);
+  return true;
 }
 
 ProgramCache::Entry* ProgramCache::entry_of(const std::shared_ptr<const SplitProgram>& split) {
@@ -94,14 +149,14 @@ ProgramCache::Choice ProgramCache::choose(const CompiledArguments& call) {
     return {};
   }
   const MutexLock lock(mutex_);
-  if (const Entry* const entry = find(call)) {
+  if (auto [entry, program] = find(call); entry != nullptr) {
     if (entry->may_change_captured(call.inputs)) {
       ++counts_.eager;
       note("eager: an input shares memory with a kept tensor, and one of the two may be changed");
       return {};
     }
     if (!entry->split) ++(entry->runs_eagerly() ? counts_.eager : counts_.replayed);
-    return {.program = entry->program, .split = entry->split};
+    return {.program = std::move(program), .split = entry->split};
   }
   if (!has_room()) {
     ++counts_.eager;
@@ -152,6 +207,7 @@ void ProgramCache::add(const CompiledArguments& call, const Program::Recorded& r
     note("eager: " + recorded.failure);
   } else {
     log_program(recorded);
+    join_sizes();
   }
 }
 

@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compile/guard.h"
 #include "compile/options.h"
 #include "compile/program.h"
 #include "compile/split_program.h"
+#include "compile/symbolic_program.h"
 #include "core/base/mutex.h"
 
 namespace lockstep::compiler {
@@ -42,11 +44,13 @@ class ProgramCache {
     std::shared_ptr<const SplitProgram> split = nullptr;
     int refused = 0;  ///< ways through `split` that cannot be recorded
     int misses = 0;   ///< calls in a row that read values that no way of `split` was recorded for
+    /// For sizes that vary; `guard` and `program` are those of one of its samples.
+    std::shared_ptr<SymbolicProgram> symbolic = nullptr;
 
     bool runs_eagerly() const { return program == nullptr && split == nullptr; }
     bool captured_are_as_recorded() const;
     bool may_change_captured(TensorList inputs) const;
-    int count() const { return split ? static_cast<int>(split->ways().size()) + refused : 1; }
+    int count() const;
   };
   struct Choice {
     std::shared_ptr<const Program> program = nullptr;     ///< to be run, if any
@@ -68,7 +72,13 @@ class ProgramCache {
                const std::shared_ptr<const SplitProgram>& before);
   void log_program(const Program::Recorded& recorded) const;
   std::vector<const LoopGroup*> groups() const LS_REQUIRES(mutex_);
-  const Entry* find(const CompiledArguments& call) LS_REQUIRES(mutex_);
+  /// The entry for the call, and the program to run.
+  std::pair<const Entry*, std::shared_ptr<const Program>> find(const CompiledArguments& call)
+      LS_REQUIRES(mutex_);
+  /// Makes one program of the last entry and of those that differ from it in sizes, where they
+  /// allow it; says what became of it.
+  void join_sizes() LS_REQUIRES(mutex_);
+  bool join_sizes(const std::vector<Entry*>& alike) LS_REQUIRES(mutex_);
   void note(const std::string& reason) LS_REQUIRES(mutex_);
 
   const CompileOptions options_;

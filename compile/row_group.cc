@@ -5,6 +5,7 @@
 
 #include "autograd/grad_mode.h"
 #include "compile/fusion.h"
+#include "compile/host_read.h"
 #include "compile/interpreter.h"
 #include "core/base/check.h"
 #include "core/base/parallel.h"
@@ -52,15 +53,13 @@ ValueType type_of_rows(const ValueType& type, RowPlace place, int64_t count) {
 }  // namespace
 
 RowGroup::RowGroup(const Graph& graph, std::span<const Node> nodes,
-                   const std::vector<bool>& is_read_later)
+                   const std::vector<bool>& is_read_later, const RowGroup* alike)
     : places_(rows_of_group(graph, nodes)), tile_rows_(rows_of_tile(places_.rows())) {
   find_operands(graph, nodes, is_read_later);
-  // A single element-wise operator is a group, too: groups write where a result belongs.
-  const auto on_rows = [&](int64_t count) {
-    return std::make_unique<Interpreter>(fuse_pointwise(tile(graph, nodes, count), /*least=*/1));
-  };
-  whole_ = on_rows(tile_rows_);
-  if (const int64_t rest = places_.rows().count % tile_rows_; rest != 0) rest_ = on_rows(rest);
+  whole_ = make_tile(nodes_on(graph, nodes, tile_rows_), alike);
+  if (const int64_t rest = places_.rows().count % tile_rows_; rest != 0) {
+    rest_ = make_tile(nodes_on(graph, nodes, rest), alike);
+  }
 }
 
 RowGroup::~RowGroup() = default;
@@ -84,7 +83,16 @@ void RowGroup::find_operands(const Graph& graph, std::span<const Node> nodes,
   }
 }
 
-Graph RowGroup::tile(const Graph& graph, std::span<const Node> nodes, int64_t rows) const {
+RowGroup::Tile RowGroup::make_tile(Graph nodes, const RowGroup* alike) {
+  if (alike != nullptr) {
+    if (same_graph(alike->whole_.nodes, nodes)) return alike->whole_;
+    if (alike->rest_ && same_graph(alike->rest_->nodes, nodes)) return *alike->rest_;
+  }
+  // A single element-wise operator is a group, too: groups write where a result belongs.
+  return {nodes, std::make_shared<Interpreter>(fuse_pointwise(nodes, /*least=*/1))};
+}
+
+Graph RowGroup::nodes_on(const Graph& graph, std::span<const Node> nodes, int64_t rows) const {
   Graph tile;
   std::unordered_map<ValueId, ValueId> inside;
   const auto add = [&](ValueId id) {
@@ -105,13 +113,13 @@ Graph RowGroup::tile(const Graph& graph, std::span<const Node> nodes, int64_t ro
 }
 
 void RowGroup::request_kernels() {
-  whole_->request_kernels();
-  if (rest_) rest_->request_kernels();
+  whole_.graph->request_kernels();
+  if (rest_) rest_->graph->request_kernels();
 }
 
 std::vector<const LoopGroup*> RowGroup::loops() const {
-  std::vector<const LoopGroup*> all = whole_->loops();
-  if (rest_) std::ranges::copy(rest_->loops(), std::back_inserter(all));
+  std::vector<const LoopGroup*> all = whole_.graph->loops();
+  if (rest_) std::ranges::copy(rest_->graph->loops(), std::back_inserter(all));
   return all;
 }
 
@@ -133,7 +141,7 @@ void RowGroup::run_tile(const std::vector<Tensor>& values, int64_t first) const 
   results.reserve(results_.size());
   for (const Bound& operand : operands_) inputs.push_back(part(operand));
   for (const Bound& result : results_) results.push_back(part(result));
-  (count == tile_rows_ ? whole_ : rest_)->run_into(std::move(inputs), results);
+  (count == tile_rows_ ? whole_ : *rest_).graph->run_into(std::move(inputs), results);
 }
 
 void RowGroup::run(std::vector<Tensor>& values) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,7 +20,9 @@ class RowGroup {
  public:
   /// `is_read_later` says of a value whether anything outside the group reads it. Throws Error for
   /// a node that does not work on rows of the others' length.
-  RowGroup(const Graph& graph, std::span<const Node> nodes, const std::vector<bool>& is_read_later);
+  /// Takes from `alike`, a group of the same calls for other sizes, what is equal; null for none.
+  RowGroup(const Graph& graph, std::span<const Node> nodes, const std::vector<bool>& is_read_later,
+           const RowGroup* alike = nullptr);
   ~RowGroup();
   RowGroup(const RowGroup&) = delete;
   RowGroup& operator=(const RowGroup&) = delete;
@@ -39,10 +42,17 @@ class RowGroup {
     ValueType type;
   };
 
+  /// Some rows of the group.
+  struct Tile {
+    Graph nodes;  ///< before the passes
+    std::shared_ptr<Interpreter> graph;
+  };
+
   void find_operands(const Graph& graph, std::span<const Node> nodes,
                      const std::vector<bool>& is_read_later);
   /// The group's nodes on so many rows.
-  Graph tile(const Graph& graph, std::span<const Node> nodes, int64_t rows) const;
+  Graph nodes_on(const Graph& graph, std::span<const Node> nodes, int64_t rows) const;
+  static Tile make_tile(Graph nodes, const RowGroup* alike);
   /// `count` rows of a tensor from row `first` on.
   Tensor rows_of(const Tensor& tensor, const Bound& bound, int64_t first, int64_t count) const;
   void run_tile(const std::vector<Tensor>& values, int64_t first) const;
@@ -51,8 +61,8 @@ class RowGroup {
   int64_t tile_rows_ = 0;
   std::vector<Bound> operands_;
   std::vector<Bound> results_;
-  std::unique_ptr<Interpreter> whole_;  ///< of tile_rows_ rows
-  std::unique_ptr<Interpreter> rest_;   ///< of the last ones; null if whole tiles cover all
+  Tile whole_;                ///< of tile_rows_ rows
+  std::optional<Tile> rest_;  ///< of the last ones, unless whole tiles cover all
 };
 
 }  // namespace lockstep::compiler

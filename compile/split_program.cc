@@ -34,14 +34,6 @@ void each_needed_from(const Path& path, size_t at, Visit&& visit) {
   for (const Graph::Write& write : path.graph.writes) visit(write.value);
 }
 
-bool same_way(const Graph& a, const Graph& b) {
-  return a.inputs == b.inputs && a.outputs == b.outputs &&
-         std::ranges::equal(a.nodes, b.nodes, same_call) && a.values == b.values &&
-         std::ranges::equal(a.writes, b.writes, [](const auto& x, const auto& y) {
-           return x.input == y.input && x.value == y.value;
-         });
-}
-
 }  // namespace
 
 struct SplitProgram::Part {
@@ -236,7 +228,7 @@ class SplitProgram::Maker {
 
   void make_graph(Part& part) {
     for (const Part* const known : made_) {
-      if (!same_way(known->recorded, part.recorded)) continue;
+      if (!same_graph(known->recorded, part.recorded)) continue;
       part.graph = known->graph;
       part.is_new = false;
       return;

@@ -9,20 +9,24 @@ void example(const Tensor& x) {
 #include "compile/1.inc"
 }
 
-void reads() {
+void sizes() {
 #include "compile/2.inc"
 }
 
-void rows() {
+void reads() {
 #include "compile/3.inc"
 }
 
-void passes() {
+void rows() {
 #include "compile/4.inc"
 }
 
-void plugin_passes() {
+void passes() {
 #include "compile/5.inc"
+}
+
+void plugin_passes() {
+#include "compile/6.inc"
 }
 
 }  // namespace lockstep
