@@ -146,6 +146,17 @@ std::vector<const Graph*> Program::graphs() const {
   return all;
 }
 
+Program::BackwardSources Program::backward_sources() const {
+  const std::vector<ValueId>& outputs = forward().outputs;
+  const size_t own = same_as_input_.size();
+  BackwardSources sources;
+  sources.saved.assign(outputs.begin() + static_cast<std::ptrdiff_t>(own), outputs.end());
+  for (size_t i = 0; i < own; ++i) {
+    if (carries_gradient_[i]) sources.outputs.push_back(outputs[i]);
+  }
+  return sources;
+}
+
 std::shared_ptr<Program> Program::resized(std::vector<Graph> to) const {
   auto program = std::make_shared<Program>();
   size_t next = 0;

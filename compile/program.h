@@ -83,6 +83,13 @@ class Program : public std::enable_shared_from_this<Program> {
   std::string difference(const Program& other) const;
   /// The graphs: forward, and the derivatives there are. Not for programs with a path.
   std::vector<const Graph*> graphs() const;
+  /// The values of forward that decide the types of a derivative's first inputs.
+  struct BackwardSources {
+    std::vector<ValueId> saved;    ///< the inputs themselves
+    std::vector<ValueId> outputs;  ///< those of which gradients come
+    size_t count() const { return saved.size() + outputs.size(); }
+  };
+  BackwardSources backward_sources() const;
   /// Makes the program for other sizes of these graphs, as many as `graphs()` gives.
   std::shared_ptr<Program> resized(std::vector<Graph> to) const;
 

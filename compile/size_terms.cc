@@ -20,7 +20,7 @@ std::optional<int64_t> product_of(std::span<const int64_t> sizes, const std::vec
 int64_t SizeTerm::value(std::span<const int64_t> of_sizes) const {
   int64_t number = factor;
   for (const size_t i : sizes) number *= of_sizes[i];
-  return number + offset;
+  return number + offset + (sign != 0 ? sign * of_sizes[other] : 0);
 }
 
 SizeTerms::SizeTerms(std::vector<std::vector<int64_t>> samples)
@@ -39,6 +39,7 @@ const std::vector<SizeTerm>& SizeTerms::find(const std::vector<int64_t>& numbers
   if (is_new) {
     add_products(numbers, known->second);
     add_sums(numbers, known->second);
+    add_pairs(numbers, known->second);
   }
   return known->second;
 }
@@ -69,12 +70,30 @@ void SizeTerms::add_sums(const std::vector<int64_t>& numbers, std::vector<SizeTe
       term = SizeTerm{factor, {size}, numbers[0] - factor * samples_[0][size]};
     }
     // Without an offset it is among the products. What is left of a number falls by 1.
-    bool fits = term && term->offset != 0 && term->factor >= -1;
-    for (size_t k = 0; fits && k < samples_.size(); ++k) {
-      fits = term->value(samples_[k]) == numbers[k];
+    if (term && term->offset != 0 && term->factor >= -1 && fits(*term, numbers)) {
+      found.push_back(*term);
     }
-    if (fits) found.push_back(*term);
   }
+}
+
+void SizeTerms::add_pairs(const std::vector<int64_t>& numbers, std::vector<SizeTerm>& found) const {
+  for (size_t first = 0; first < count_; ++first) {
+    for (size_t other = 0; other < count_; ++other) {
+      for (const int64_t sign : {1, -1}) {
+        if (other == first || (sign > 0 && other < first)) continue;
+        SizeTerm term{.factor = 1, .sizes = {first}, .other = other, .sign = sign};
+        term.offset = numbers[0] - term.value(samples_[0]);
+        if (fits(term, numbers)) found.push_back(std::move(term));
+      }
+    }
+  }
+}
+
+bool SizeTerms::fits(const SizeTerm& term, const std::vector<int64_t>& numbers) const {
+  for (size_t k = 0; k < samples_.size(); ++k) {
+    if (term.value(samples_[k]) != numbers[k]) return false;
+  }
+  return true;
 }
 
 }  // namespace lockstep::compiler

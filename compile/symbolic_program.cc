@@ -8,7 +8,9 @@
 #include <numeric>
 
 #include "compile/host_read.h"
+#include "compile/type_inference.h"
 #include "core/base/check.h"
+#include "core/ops/factory/factory.h"
 
 namespace lockstep::compiler {
 
@@ -19,19 +21,19 @@ constexpr size_t kMostSizes = 32;
 /// More sizes that vary at once would have too many products.
 constexpr size_t kMostVarying = 6;
 
-// Calls visit(number, is_size) for each number that may depend on sizes, in one order for all that
+// Calls visit(number) for each number that may depend on sizes, in one order for all that
 // are alike, and takes what it changes.
 
 template <class Visit>
 void each_number(ValueType& type, Visit& visit) {
-  for (int64_t& size : type.sizes) visit(size, true);
-  for (int64_t& stride : type.strides) visit(stride, false);
+  for (int64_t& size : type.sizes) visit(size);
+  for (int64_t& stride : type.strides) visit(stride);
 }
 
 template <class Visit>
 void each_number(Value& constant, Visit& visit) {
   const auto changed = [&](int64_t number) {
-    visit(number, false);
+    visit(number);
     return number;
   };
   if (constant.tag() == Value::Tag::kInt) {
@@ -47,18 +49,29 @@ void each_number(Value& constant, Visit& visit) {
   }
 }
 
+/// A graph of a program. Its first `given` inputs have the types of values of forward, and what its
+/// nodes make has those that the operators' rules give, so neither depends on terms.
+struct Part {
+  Graph graph;
+  size_t given = 0;
+};
+
 template <class Visit>
-void each_number(Graph& graph, Node& node, Visit& visit) {
+void each_number(Node& node, Visit& visit) {
   for (NodeArgument& argument : node.arguments) each_number(argument.constant, visit);
-  for (const ValueId id : node.results) {
-    if (id != kAbsent) each_number(graph.values[static_cast<size_t>(id)], visit);
+}
+
+template <class Visit>
+void each_number_of_inputs(Part& part, Visit& visit) {
+  for (size_t i = part.given; i < part.graph.inputs.size(); ++i) {
+    each_number(part.graph.values[static_cast<size_t>(part.graph.inputs[i])], visit);
   }
 }
 
 template <class Visit>
-void each_number(Graph& graph, Visit& visit) {
-  for (const ValueId id : graph.inputs) each_number(graph.values[static_cast<size_t>(id)], visit);
-  for (Node& node : graph.nodes) each_number(graph, node, visit);
+void each_number(Part& part, Visit& visit) {
+  each_number_of_inputs(part, visit);
+  for (Node& node : part.graph.nodes) each_number(node, visit);
 }
 
 template <class Visit>
@@ -67,24 +80,77 @@ void each_number(Guard& guard, Visit& visit) {
 }
 
 template <class Of>
-std::vector<std::pair<int64_t, bool>> numbers_of(Of of) {
-  std::vector<std::pair<int64_t, bool>> numbers;
-  const auto note = [&](int64_t number, bool is_size) { numbers.emplace_back(number, is_size); };
+std::vector<int64_t> numbers_of(Of of) {
+  std::vector<int64_t> numbers;
+  const auto note = [&](int64_t number) { numbers.push_back(number); };
   each_number(of, note);
   return numbers;
 }
 
 /// Whose number it is, in words.
 std::string owner_of(const Guard& /*guard*/, size_t /*at*/) { return "a stride of an argument"; }
-std::string owner_of(Graph graph, size_t at) {
+std::string owner_of(Part part, size_t at) {
   size_t seen = 0;
-  const auto count = [&](int64_t, bool) { ++seen; };
-  for (const ValueId id : graph.inputs) each_number(graph.values[static_cast<size_t>(id)], count);
-  for (Node& node : graph.nodes) {
-    each_number(graph, node, count);
+  const auto count = [&](int64_t) { ++seen; };
+  each_number_of_inputs(part, count);
+  if (seen > at) return "an input";
+  for (Node& node : part.graph.nodes) {
+    each_number(node, count);
     if (seen > at) return node.op->name();
   }
-  return "an input";
+  return "a result";
+}
+
+/// The type of the gradient that a derivative is recorded with: ones_like of the output.
+ValueType type_of_gradient(ValueType output) {
+  const Tensor gradient =
+      ones_like(empty_strided_tensor(output.sizes, output.strides, output.dtype, kMeta));
+  output.strides = to_dims(gradient.strides());
+  return output;
+}
+
+/// Gives the inputs of a derivative the types of what they are of forward.
+void take_given_types(Part& part, const Graph& forward, const Program::BackwardSources& sources) {
+  for (size_t i = 0; i < part.given; ++i) {
+    ValueType& type = part.graph.values[static_cast<size_t>(part.graph.inputs[i])];
+    type = i < sources.saved.size()
+               ? type_of(forward, sources.saved[i])
+               : type_of_gradient(type_of(forward, sources.outputs[i - sources.saved.size()]));
+  }
+}
+
+/// Why types that follow from others are not those that were recorded; empty if they are.
+std::string unlike_inferred(const Part& recorded, const Graph& forward,
+                            const Program::BackwardSources& sources) {
+  Part inferred = recorded;
+  take_given_types(inferred, forward, sources);
+  try {
+    infer_types(inferred.graph);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  if (inferred.graph.values == recorded.graph.values) return {};
+  for (const Node& node : recorded.graph.nodes) {
+    for (const ValueId id : node.results) {
+      if (id != kAbsent && type_of(inferred.graph, id) != type_of(recorded.graph, id)) {
+        return fmt::format("{} gives {}, where its rule gives {}", node.op->name(),
+                           to_string(type_of(recorded.graph, id)),
+                           to_string(type_of(inferred.graph, id)));
+      }
+    }
+  }
+  return "a gradient has other strides than its output";
+}
+
+/// Whether a size of 2 or more became smaller: it broadcasts then.
+bool has_become_one(const Graph& before, const Graph& now) {
+  for (size_t id = 0; id < before.values.size(); ++id) {
+    const Dims& recorded = before.values[id].sizes;
+    for (size_t d = 0; d < recorded.size(); ++d) {
+      if (recorded[d] >= 2 && now.values[id].sizes[d] < 2) return true;
+    }
+  }
+  return false;
 }
 
 /// Whether the constants can only differ in numbers that may depend on sizes.
@@ -214,21 +280,21 @@ SymbolicProgram::Sizes SymbolicProgram::sizes_from(SizeAt&& size_at) const {
 template <class Of>
 bool SymbolicProgram::find_terms(SizeTerms& terms, const std::vector<Of>& of,
                                  std::vector<Number>& numbers, std::string& refusal) const {
-  std::vector<std::vector<std::pair<int64_t, bool>>> all;
+  std::vector<std::vector<int64_t>> all;
   for (const Of& each : of) all.push_back(numbers_of(each));
   for (size_t at = 0; at < all[0].size(); ++at) {
     std::vector<int64_t> seen;
-    for (const auto& each : all) seen.push_back(each[at].first);
+    for (const auto& each : all) seen.push_back(each[at]);
     if (std::ranges::count(seen, seen[0]) == std::ssize(seen)) continue;
     const std::vector<SizeTerm>& found = terms.find(seen);
     if (found.size() != 1) {
       refusal = fmt::format("{} has {}, which {}", owner_of(of[0], at), fmt::join(seen, " and "),
                             found.empty()
-                                ? "is neither a product of sizes nor a size and a number"
+                                ? "is neither a product of sizes nor a sum of them and a number"
                                 : "may depend on sizes in several ways, so that others must tell");
       return false;
     }
-    numbers.push_back({at, all[0][at].second, found[0]});
+    numbers.push_back({at, found[0]});
   }
   return true;
 }
@@ -248,20 +314,26 @@ SymbolicProgram::Made SymbolicProgram::make(std::vector<Sample> samples) {
   if (made->varying_.size() > kMostVarying) return refuse("too many sizes vary at once");
   std::vector<Sizes> sizes;
   std::vector<Guard> guards;
-  std::vector<std::vector<Graph>> graphs(all.back().program->graphs().size());
+  std::vector<std::vector<Part>> parts(all.back().program->graphs().size());
   for (const Sample& sample : all) {
     sizes.push_back(made->sizes_from(
         [&](size_t input, size_t dim) { return sample.guard.inputs[input].type.sizes[dim]; }));
     guards.push_back(sample.guard);
     const std::vector<const Graph*> own = sample.program->graphs();
-    for (size_t g = 0; g < own.size(); ++g) graphs[g].push_back(*own[g]);
+    const Program::BackwardSources sources = sample.program->backward_sources();
+    for (size_t g = 0; g < own.size(); ++g) {
+      parts[g].push_back({*own[g], g == 0 ? 0 : sources.count()});
+      if (std::string why = unlike_inferred(parts[g].back(), *own[0], sources); !why.empty()) {
+        return refuse(std::move(why));
+      }
+    }
   }
   SizeTerms terms(std::move(sizes));
   std::string refusal;
   if (!made->find_terms(terms, guards, made->of_inputs_, refusal)) return refuse(refusal);
-  for (const std::vector<Graph>& of_samples : graphs) {
-    for (const Graph& graph : of_samples) {
-      if (std::string why = other_difference(of_samples[0], graph); !why.empty()) {
+  for (const std::vector<Part>& of_samples : parts) {
+    for (const Part& part : of_samples) {
+      if (std::string why = other_difference(of_samples[0].graph, part.graph); !why.empty()) {
         return refuse(std::move(why));
       }
     }
@@ -304,24 +376,24 @@ bool SymbolicProgram::fit(const Sizes& sizes, const CompiledArguments& call) con
 
 std::shared_ptr<Program> SymbolicProgram::make_program(const Sizes& sizes) const {
   const Program& recorded = *samples_[0].program;
+  const std::vector<const Graph*> of_recorded = recorded.graphs();
+  const Program::BackwardSources sources = recorded.backward_sources();
   std::vector<Graph> graphs;
-  for (size_t g = 0; g < of_graphs_.size(); ++g) {
-    Graph& graph = graphs.emplace_back(*recorded.graphs()[g]);
-    size_t at = 0;
-    auto next = of_graphs_[g].begin();
-    bool broadcasts = false;  // a size that varies came to 1 or 0
-    const auto set = [&](int64_t& number, bool /*is_size*/) {
-      if (next != of_graphs_[g].end() && next->at == at) {
-        number = next->term.value(sizes);
-        broadcasts = broadcasts || (next->is_size && number < 2);
-        ++next;
-      }
-      ++at;
-    };
-    each_number(graph, set);
-    if (broadcasts) return nullptr;
-  }
   try {
+    for (size_t g = 0; g < of_graphs_.size(); ++g) {
+      Part part{*of_recorded[g], g == 0 ? 0 : sources.count()};
+      size_t at = 0;
+      auto next = of_graphs_[g].begin();
+      const auto set = [&](int64_t& number) {
+        if (next != of_graphs_[g].end() && next->at == at) number = (next++)->term.value(sizes);
+        ++at;
+      };
+      each_number(part, set);
+      if (g > 0) take_given_types(part, graphs[0], sources);
+      infer_types(part.graph);
+      if (has_become_one(*of_recorded[g], part.graph)) return nullptr;
+      graphs.push_back(std::move(part.graph));
+    }
     return recorded.resized(std::move(graphs));
   } catch (const Error&) {  // it is recorded, and tells
     return nullptr;

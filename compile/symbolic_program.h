@@ -55,7 +55,6 @@ class SymbolicProgram {
   /// inputs' types.
   struct Number {
     size_t at;
-    bool is_size;  ///< of a value, not an argument of a call or a stride
     SizeTerm term;
   };
   using Sizes = std::vector<int64_t>;

@@ -280,13 +280,19 @@ TEST(SymbolicSizes, SizesThatAreNoMultiplesOfThoseSeenAreRecorded) {
   EXPECT_THAT(sizes.compiled().reasons(), Contains(HasSubstr("for s0 in multiples of 8")));
 }
 
-TEST(SymbolicSizes, AThirdSizeTellsProductsApart) {
+TEST(SymbolicSizes, AThirdSizeTellsSumsApart) {
   SizesBeside sizes(
-      [](TensorList in) { return std::vector<Tensor>{in[0].mm(in[0].t()).view({-1})}; },
+      [](TensorList in) {
+        const Tensor all = cat({in[0], in[1]}, 0);
+        return std::vector<Tensor>{all.mul(all.size(0) - 1).slice(0, in[0].size(0))};
+      },
       [](auto n) {
-        return std::vector<Tensor>{randn({n[0], 3})};
+        return std::vector<Tensor>{randn({n[0], 3}), randn({n[1], 3})};
       });
-  for (const int64_t n : {4, 8, 5, 6, 12}) EXPECT_TRUE(sizes.same_for({n})) << n;
+  for (const auto& [n, m] :
+       std::vector<std::pair<int64_t, int64_t>>{{5, 9}, {6, 11}, {8, 30}, {13, 12}, {40, 7}}) {
+    EXPECT_TRUE(sizes.same_for({n, m})) << n << " " << m;
+  }
   EXPECT_EQ(sizes.calls(), 3);
   EXPECT_THAT(sizes.compiled().reasons(),
               Contains(HasSubstr("may depend on sizes in several ways")));
@@ -336,7 +342,7 @@ std::ostream& operator<<(std::ostream& out, const SizedStep& step) {
              << ")";
 }
 
-constexpr int kSizedOperations = 18;
+constexpr int kSizedOperations = 21;
 
 Tensor perform_sized(const SizedStep& step, const Tensor& a, const Tensor& b) {
   const int64_t dim = a.dim() == 0 ? 0 : step.parameter % a.dim();
@@ -379,6 +385,12 @@ Tensor perform_sized(const SizedStep& step, const Tensor& a, const Tensor& b) {
       return a.clone().mul_(2).add_(b);
     case 17:
       return layer_norm(a, {a.size(-1)});
+    case 18:
+      return a.slice(dim, 0, a.size(dim) - 1);
+    case 19:
+      return b.dim() == 0 ? a : a.mul(b.size(0) + step.parameter);
+    case 20:
+      return a.dim() == 0 || b.dim() == 0 ? a : a.add(a.size(0) + b.size(-1));
   }
   return a;
 }
