@@ -14,11 +14,15 @@ void load_a_text() {
 #include "plugins/1.inc"
 }
 
+void load_kernels_of_a_text() {
+#include "plugins/2.inc"
+}
+
 }  // namespace documented
 
 namespace plugin::documented {
 
-#include "plugins/2.inc"
+#include "plugins/3.inc"
 
 }  // namespace plugin::documented
 }  // namespace lockstep
