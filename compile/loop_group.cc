@@ -299,6 +299,12 @@ LoopKernel LoopGroup::choose(std::span<void* const> memory,
   return trial == KernelTrial::kFaster ? made : nullptr;
 }
 
+bool LoopGroup::is_settled() const {
+  return kernel_ == nullptr ||
+         (kernel_->is_done() && (kernel_->get() == nullptr ||
+                                 trial_.load(std::memory_order_relaxed) != KernelTrial::kNone));
+}
+
 std::string LoopGroup::refusal() const {
   if (trial_.load(std::memory_order_relaxed) == KernelTrial::kOtherBits) {
     return "the kernel of the " + kernel_->source().what + " computes other bits";

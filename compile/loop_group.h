@@ -57,6 +57,9 @@ class LoopGroup {
     return trial_.load(std::memory_order_relaxed) == KernelTrial::kFaster;
   }
 
+  /// Whether what runs the group will not change any more.
+  bool is_settled() const;
+
   /// Computes the values of the group that are read later. `values` holds its operands, and may
   /// hold memory for results.
   void run(std::vector<Tensor>& values) const;

@@ -36,6 +36,8 @@ struct CompileOptions {
   /// Share of the memory that forward would keep for backward, 0 to 1, that it may keep: backward
   /// computes the rest again (docs/compile.md, "Less memory").
   double activation_budget = 1;
+  /// On a GPU programs become CUDA graphs after a few calls (docs/compile.md, "CUDA graphs").
+  bool cuda_graphs = false;
 };
 
 /// What decides, besides the state of the thread, what a call of a compiled function computes.

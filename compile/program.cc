@@ -1,5 +1,9 @@
 #include "compile/program.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "autograd/cast_source.h"
 #include "autograd/function.h"
 #include "autograd/gradient_delivery.h"
@@ -55,6 +59,13 @@ struct CompiledCall : Function<CompiledCall> {
     }
     const Program::Backward& backward =
         add_places(ctx, *program, inputs) ? *program->placed_backward_ : *program->backward_;
+    if (backward.captured) {
+      if (auto replayed = backward.captured->run(inputs)) {
+        Gradients gradients;
+        for (Tensor& gradient : *replayed) gradients.push_back(std::move(gradient));
+        return gradients;
+      }
+    }
     Gradients gradients;
     // A leaf's gradient goes on its way when the leaf is not read any more.
     const auto send = [](size_t i, Tensor& gradient) { return send_gradient_early(i, gradient); };
@@ -92,6 +103,41 @@ void Program::request_kernels(bool waits) {
   for (const LoopGroup* const group : groups()) {
     if (waits && group->kernel() != nullptr) group->kernel()->wait();
   }
+}
+
+void Program::enable_cuda_graphs() {
+  if (!forward_) return;
+  const size_t outputs = same_as_input_.size();
+  // What the function reads besides its arguments comes last, and stays where it is.
+  const size_t arguments = forward_->graph().inputs.size() - captured_.size();
+  CapturedRun::Copies copies{.inputs = std::vector<bool>(forward_->graph().inputs.size()),
+                             .outputs = outputs};
+  std::fill_n(copies.inputs.begin(), arguments, true);
+  captured_forward_ = std::make_unique<CapturedRun>(*forward_, std::move(copies));
+  const BackwardSources sources = backward_sources();
+  for (std::optional<Backward>* const backward : {&backward_, &placed_backward_}) {
+    if (!backward->has_value()) continue;
+    const Graph& graph = (*backward)->graph.graph();
+    CapturedRun::Copies of_gradients{.inputs = std::vector<bool>(graph.inputs.size()),
+                                     .outputs = graph.outputs.size(),
+                                     .may_be_views = true};
+    std::fill_n(of_gradients.inputs.begin() + static_cast<std::ptrdiff_t>(sources.saved.size()),
+                sources.outputs.size(), true);
+    (*backward)->captured =
+        std::make_unique<CapturedRun>((*backward)->graph, std::move(of_gradients));
+  }
+}
+
+std::vector<std::string> Program::capture_refusals() const {
+  std::vector<std::string> refusals;
+  const auto add = [&](const char* what, const std::unique_ptr<CapturedRun>& captured) {
+    const std::string why = captured ? captured->refusal() : std::string();
+    if (!why.empty()) refusals.push_back(fmt::format("{}: {}", what, why));
+  };
+  add("forward", captured_forward_);
+  if (backward_) add("backward", backward_->captured);
+  if (placed_backward_) add("backward", placed_backward_->captured);
+  return refusals;
 }
 
 std::vector<const LoopGroup*> Program::groups() const {
@@ -206,7 +252,9 @@ std::vector<Tensor> Program::run(TensorList inputs, TensorList parameters) const
   for (size_t i = 0; i < all.size(); ++i) {
     if (is_kept(i)) kept[i] = all[i];
   }
-  std::vector<Tensor> results = forward_->run(std::move(all));
+  std::optional<std::vector<Tensor>> replayed;
+  if (captured_forward_) replayed = captured_forward_->run(all);
+  std::vector<Tensor> results = replayed ? *std::move(replayed) : forward_->run(std::move(all));
   return deliver_outputs(kept, std::move(results));
 }
 

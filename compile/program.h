@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/captured_run.h"
 #include "compile/host_read.h"
 #include "compile/interpreter.h"
 #include "compile/options.h"
@@ -50,6 +51,11 @@ class Program : public std::enable_shared_from_this<Program> {
   /// Has kernels made for the groups of all graphs, and waits for them if asked to. To be called
   /// before the first run.
   void request_kernels(bool waits);
+  /// Has graphs run as CUDA graphs after a few calls, where they can. To be called before the
+  /// first run.
+  void enable_cuda_graphs();
+  /// Why graphs run without one, "forward: it changes an argument"; empty if they do not.
+  std::vector<std::string> capture_refusals() const;
   /// The groups of all graphs.
   std::vector<const LoopGroup*> groups() const;
 
@@ -114,6 +120,7 @@ class Program : public std::enable_shared_from_this<Program> {
 
     Interpreter graph;
     std::vector<size_t> places;
+    std::unique_ptr<CapturedRun> captured;  ///< null: it is none
   };
 
   /// The inputs of forward.
@@ -127,6 +134,7 @@ class Program : public std::enable_shared_from_this<Program> {
   bool is_kept(size_t input) const;
 
   std::optional<Interpreter> forward_;  ///< nothing where there is a path
+  std::unique_ptr<CapturedRun> captured_forward_;
   std::optional<Path> path_;
   std::optional<Backward> backward_;
   std::optional<Backward> placed_backward_;

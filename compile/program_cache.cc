@@ -277,6 +277,7 @@ std::vector<Tensor> ProgramCache::run(const Body& body, const CompiledArguments&
   Program::Recorded recorded = Program::record(body, call.inputs, options_);
   std::vector<Tensor> outputs = std::move(recorded.outputs);
   request_kernels(recorded);
+  if (options_.cuda_graphs && recorded.program) recorded.program->enable_cuda_graphs();
   if (choice.split || (recorded.program && recorded.program->path() != nullptr)) {
     add_way(call, std::move(recorded), choice.split);
   } else {
@@ -316,7 +317,18 @@ std::vector<std::string> ProgramCache::reasons() const {
     std::string reason = "loops instead of a kernel: " + why;
     if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(std::move(reason));
   }
+  add_capture_refusals(reasons);
   return reasons;
+}
+
+void ProgramCache::add_capture_refusals(std::vector<std::string>& reasons) const {
+  for (const Entry& entry : entries_) {
+    if (!entry.program) continue;
+    for (const std::string& why : entry.program->capture_refusals()) {
+      const std::string reason = "no CUDA graph of " + why;
+      if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
+    }
+  }
 }
 
 std::vector<const LoopGroup*> ProgramCache::groups() const {

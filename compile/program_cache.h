@@ -66,6 +66,7 @@ class ProgramCache {
   bool has_room() LS_REQUIRES(mutex_);
   Entry* entry_of(const std::shared_ptr<const SplitProgram>& split) LS_REQUIRES(mutex_);
   void request_kernels(const Program::Recorded& recorded) const;
+  void add_capture_refusals(std::vector<std::string>& reasons) const LS_REQUIRES(mutex_);
   void add(const CompiledArguments& call, const Program::Recorded& recorded);
   /// Adds one way through a function whose other ways are those of `before`, null for the first.
   void add_way(const CompiledArguments& call, Program::Recorded recorded,

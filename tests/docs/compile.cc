@@ -21,12 +21,16 @@ void rows() {
 #include "compile/4.inc"
 }
 
-void passes() {
+void cuda_graphs(const Tensor& weight) {
 #include "compile/5.inc"
 }
 
-void plugin_passes() {
+void passes() {
 #include "compile/6.inc"
+}
+
+void plugin_passes() {
+#include "compile/7.inc"
 }
 
 }  // namespace lockstep

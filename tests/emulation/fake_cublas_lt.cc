@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/cuda/availability.h"
 #include "core/cuda/cublas_lt.h"
 #include "core/cuda/runtime.h"
@@ -191,6 +192,15 @@ void CUDA_CB run_queued(void* queued) {
   owned->run();
 }
 
+/// Of a graph, which may be replayed as long as the process runs.
+void CUDA_CB run_captured(void* queued) { static_cast<Queued*>(queued)->run(); }
+void keep_captured(std::unique_ptr<Queued> queued) {
+  static Mutex mutex;
+  static auto& kept = *new std::vector<std::unique_ptr<Queued>>;
+  const MutexLock lock(mutex);
+  kept.push_back(std::move(queued));
+}
+
 const Driver& driver() { return runtime_of({DeviceType::kCUDA, 0}).context(0).driver(); }
 
 bool is_handle(cublasLtHandle_t handle) {
@@ -360,10 +370,15 @@ struct Calls {
     books.epilogue = problem.operation.epilogue;
     books.processors = problem.operation.processors;
     books.beta = queued->beta;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    (void)driver().cuStreamIsCapturing(stream, &status);
+    const bool is_captured = status != CU_STREAM_CAPTURE_STATUS_NONE;
     // Owned by run_queued from here on; it may run before this call returns.
     Queued* const running = queued.release();
-    if (driver().cuLaunchHostFunc(stream, &run_queued, running) != CUDA_SUCCESS) {
-      delete running;
+    if (is_captured) keep_captured(std::unique_ptr<Queued>(running));
+    if (driver().cuLaunchHostFunc(stream, is_captured ? &run_captured : &run_queued, running) !=
+        CUDA_SUCCESS) {
+      if (!is_captured) delete running;
       refuse("matmul: the stream takes no work");
       return CUBLAS_STATUS_EXECUTION_FAILED;
     }

@@ -510,6 +510,7 @@ struct FakeDriver::Calls {
       return fake.refuse("launches no graph, or on no stream");
     }
     if (stream->capture != nullptr) return fake.refuse("launches a graph in a capture");
+    emulation::note_queued("graph");
     put(*stream, [work = found->second] {
       for (const auto& each : *work) each();
     });

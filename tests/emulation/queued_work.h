@@ -6,8 +6,8 @@
 namespace lockstep::emulation {
 
 /// Counts what programs queue on emulated GPUs while it is alive: kernels by their names, matrix
-/// products of the fake cuBLASLt as "product", copies and fills of memory as "copy" and "fill".
-/// One at a time.
+/// products of the fake cuBLASLt as "product", copies and fills of memory as "copy" and "fill",
+/// whole graphs as "graph". One at a time.
 class QueuedWork {
  public:
   using Counts = std::map<std::string, int>;
