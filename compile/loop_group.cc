@@ -30,19 +30,48 @@ bool is_row_of(const Dims& sizes, const Dims& of) {
   return std::equal(sizes.begin() + first, sizes.end(), of.end() - count);
 }
 
-/// How elements of `result` read the operand; nothing if it is neither of the ways of a program.
-std::optional<LoopProgram::Place> place_of(const ValueType& operand, const ValueType& result) {
-  if (operand.device != result.device || !is_contiguous(operand)) return std::nullopt;
-  if (count_elements(operand.sizes) == 1) return LoopProgram::Place::kNumber;
-  if (same(operand.sizes, result.sizes)) return LoopProgram::Place::kArray;
-  if (is_row_of(operand.sizes, result.sizes)) return LoopProgram::Place::kRow;
-  if (is_column_of(operand.sizes, result.sizes)) return LoopProgram::Place::kColumn;
-  return std::nullopt;
+/// How elements of a result read an operand.
+struct Reading {
+  LoopProgram::Place place = LoopProgram::Place::kArray;
+  int64_t period = 0;
+  int64_t stride = 0;
+};
+
+/// Rows that lie apart, each without gaps: half of a tensor along its last dimension, say. Nothing
+/// for other strides, and for rows so short that to find them is the work.
+std::optional<Reading> rows_apart(const ValueType& type) {
+  size_t dim = type.sizes.size();
+  int64_t period = 1;
+  while (dim > 0 && (type.sizes[dim - 1] == 1 || type.strides[dim - 1] == period)) {
+    period *= type.sizes[--dim];
+  }
+  constexpr int64_t kShortest = 16;
+  if (dim == 0 || period < kShortest) return std::nullopt;
+  const int64_t stride = type.strides[dim - 1];
+  int64_t next = stride;
+  for (; dim > 0; --dim) {
+    if (type.sizes[dim - 1] == 1) continue;
+    if (type.strides[dim - 1] != next) return std::nullopt;
+    next *= type.sizes[dim - 1];
+  }
+  return Reading{LoopProgram::Place::kRows, period, stride};
 }
 
-/// The period of such a slot.
-int64_t period_of(const ValueType& operand, const ValueType& result, LoopProgram::Place place) {
-  return place == LoopProgram::Place::kColumn ? result.sizes.back() : count_elements(operand.sizes);
+/// Nothing if it is neither of the ways of a program.
+std::optional<Reading> reading_of(const ValueType& operand, const ValueType& result) {
+  using Place = LoopProgram::Place;
+  if (operand.device != result.device) return std::nullopt;
+  const int64_t count = count_elements(operand.sizes);
+  if (!is_contiguous(operand)) {
+    return same(operand.sizes, result.sizes) ? rows_apart(operand) : std::nullopt;
+  }
+  if (count == 1) return Reading{.place = Place::kNumber, .period = 1};
+  if (same(operand.sizes, result.sizes)) return Reading{.place = Place::kArray, .period = count};
+  if (is_row_of(operand.sizes, result.sizes)) return Reading{.place = Place::kRow, .period = count};
+  if (is_column_of(operand.sizes, result.sizes)) {
+    return Reading{.place = Place::kColumn, .period = result.sizes.back()};
+  }
+  return std::nullopt;
 }
 
 /// A few elements with the dtype of a value, and with one only where it has one.
@@ -107,9 +136,10 @@ std::optional<NodeLoop> loop_of(const Graph& graph, const Node& node) {
       arguments.push_back(Value());
       continue;
     }
-    const auto place = place_of(type_of(graph, id), result);
-    if (!place) return std::nullopt;
-    has_array = has_array || place == LoopProgram::Place::kArray;
+    const auto reading = reading_of(type_of(graph, id), result);
+    if (!reading) return std::nullopt;
+    has_array = has_array || reading->place == LoopProgram::Place::kArray ||
+                reading->place == LoopProgram::Place::kRows;
     tensors.push_back(few_elements(type_of(graph, id)));
     ids.push_back(id);
     arguments.push_back(Value(tensors.back()));
@@ -194,8 +224,10 @@ LoopGroup::LoopGroup(const LoopGroup& alike, const Graph& graph, std::span<const
     const ValueType& type = type_of(graph, operand.value);
     const ValueType& reader = type_of(graph, operand.reader);
     LoopProgram::Slot& slot = program_.slots[operand.slot];
-    require(place_of(type, reader) == slot.place);
-    slot.period = period_of(type, reader, slot.place);
+    const std::optional<Reading> reading = reading_of(type, reader);
+    require(reading && reading->place == slot.place);
+    slot.period = reading->period;
+    slot.stride = reading->stride;
   }
   for (Gather& gather : gathers_) {
     gather.node = *std::ranges::find(nodes, gather.node.results, &Node::results);
@@ -217,16 +249,19 @@ int32_t LoopGroup::slot_of(const Graph& graph, ValueId id, ValueId reader) {
   if (const auto made = slots_.find(id); made != slots_.end()) return made->second;
   const ValueType& type = type_of(graph, id);
   const ValueType& result = type_of(graph, reader);
-  const LoopProgram::Place place = *place_of(type, result);
+  const Reading reading = *reading_of(type, result);
   // Results have as many elements as each other, but not one shape: to [3, 2, 1] an operand [2, 1]
   // is a row, and to [2, 3] a column.
   for (const Bound& operand : operands_) {
-    if (operand.value == id && program_.slots[operand.slot].place == place) {
+    if (operand.value == id && program_.slots[operand.slot].place == reading.place) {
       return static_cast<int32_t>(operand.slot);
     }
   }
   operands_.push_back({program_.slots.size(), id, reader});
-  return add_slot({.place = place, .dtype = type.dtype, .period = period_of(type, result, place)});
+  return add_slot({.place = reading.place,
+                   .dtype = type.dtype,
+                   .period = reading.period,
+                   .stride = reading.stride});
 }
 
 void LoopGroup::bind_result(const Graph& graph, ValueId id, int32_t slot, bool is_kept) {

@@ -79,7 +79,8 @@ std::optional<Rows> rows_of(const Graph& graph, const Node& node) {
 }
 
 std::optional<RowPlace> RowPlaces::place_of(const ValueType& type) const {
-  if (loop_backend(type.device.type) == nullptr || !is_contiguous(type.sizes, type.strides)) {
+  const LoopBackend* const backend = loop_backend(type.device.type);
+  if (backend == nullptr || !backend->has_cache || !is_contiguous(type.sizes, type.strides)) {
     return std::nullopt;
   }
   if (same(type.sizes, rows_.sizes)) return RowPlace::kRow;

@@ -71,6 +71,7 @@ struct LoopProgram {
     kRow,         ///< `period` elements, which repeat
     kColumn,      ///< one element for `period` elements of the result in a row
     kNumber,      ///< one element
+    kRows,        ///< rows of `period` elements, `stride` elements from one to the next
     kGathered,    ///< rows of `period` elements of a table, in the order of the slot `rows`
     kRowNumbers,  ///< a number for each row of slots of kGathered; no step reads it
     kScratch,     ///< computed and read by steps alone
@@ -86,6 +87,7 @@ struct LoopProgram {
     Place place = Place::kArray;
     DType dtype = DType::kF32;
     int64_t period = 0;
+    int64_t stride = 0;
     int32_t buffer = -1;  ///< of kScratch and kResult: the one that holds its elements meanwhile
     int32_t rows = -1;    ///< of kGathered: the slot of kRowNumbers
     RowCheck check = {};  ///< of kRowNumbers
@@ -160,6 +162,9 @@ struct LoopBackend {
   /// Whether slots of kRowNumbers may be of int32, and hold any number: what is out of range is the
   /// device's error. Else they are of int64, in range.
   bool checks_rows = false;
+  /// Whether what is computed of a few rows at a time stays near: groups of rows save passes over
+  /// memory then.
+  bool has_cache = false;
 };
 
 /// Sets what runs programs on a kind of device, whose kernels then take part in captures.

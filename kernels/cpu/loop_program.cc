@@ -57,7 +57,7 @@ class ProgramRun {
       if (whole) bytes += count * bytes_of(slot.dtype);
       if (slot.place == Place::kResult) ++results_;
       if (repeats(slot)) row_bytes_ += room_of((kBlock + slot.period) * bytes_of(slot.dtype));
-      if (slot.place == Place::kColumn || slot.place == Place::kGathered || slot.drawn) ++filled_;
+      if (slot.place == Place::kColumn || is_apart(slot) || slot.drawn) ++filled_;
       heavy_ = heavy_ || slot.drawn;
     }
     streamed_ = worth_streaming(bytes);
@@ -175,13 +175,19 @@ class ProgramRun {
     }
   }
 
-  /// The element of a gathered slot's table that element `at` is.
-  const std::byte* gathered(const LoopProgram::Slot& slot, const void* table, int64_t at) const {
-    const int64_t row = static_cast<const int64_t*>(memory(slot.rows))[at / slot.period];
-    return static_cast<const std::byte*>(table) +
-           (row * slot.period + at % slot.period) * bytes_of(slot.dtype);
+  /// Whether the slot's rows do not lie one behind the other.
+  static bool is_apart(const LoopProgram::Slot& slot) {
+    return slot.place == Place::kGathered || slot.place == Place::kRows;
   }
-  /// Writes elements [first, first + length) of a gathered slot.
+  /// The element of the slot's memory that element `at` is.
+  const std::byte* gathered(const LoopProgram::Slot& slot, const void* table, int64_t at) const {
+    const int64_t row = at / slot.period;
+    const int64_t begin = slot.place == Place::kRows
+                              ? row * slot.stride
+                              : static_cast<const int64_t*>(memory(slot.rows))[row] * slot.period;
+    return static_cast<const std::byte*>(table) + (begin + at % slot.period) * bytes_of(slot.dtype);
+  }
+  /// Writes elements [first, first + length) of a slot whose rows are apart.
   void gather(std::byte* to, const LoopProgram::Slot& slot, const void* table, int64_t first,
               int64_t length) const {
     for (int64_t at = first; at < first + length;) {
@@ -217,9 +223,9 @@ class ProgramRun {
         at[i] = in_place ? base + first * bytes : filled;
         if (!in_place) filled += kRoom;
         draw_mask(draws_[draw++], *slot.drawn, first, length, reinterpret_cast<uint8_t*>(at[i]));
-      } else if (slot.place == Place::kGathered && has_long_rows(slot)) {
+      } else if (is_apart(slot) && has_long_rows(slot)) {
         at[i] = const_cast<std::byte*>(gathered(slot, base, first));
-      } else if (slot.place == Place::kGathered) {
+      } else if (is_apart(slot)) {
         at[i] = filled;
         gather(filled, slot, base, first, length);
         filled += kRoom;
@@ -370,8 +376,9 @@ KernelTrial try_kernel(const LoopProgram& program, int64_t count, std::span<void
 }
 
 [[maybe_unused]] const bool kRegistered = [] {
-  register_loop_backend(DeviceType::kCPU,
-                        {.run = &run_program, .source = &loop_source, .try_kernel = &try_kernel});
+  register_loop_backend(
+      DeviceType::kCPU,
+      {.run = &run_program, .source = &loop_source, .try_kernel = &try_kernel, .has_cache = true});
   return true;
 }();
 

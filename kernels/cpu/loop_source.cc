@@ -80,7 +80,8 @@ extern "C" [[gnu::visibility("default")]] void lockstep_loop_kernel(int64_t coun
       case Place::kArray:
       case Place::kRow:
       case Place::kColumn:
-      case Place::kGathered:  // its rows lie one behind the other in a block
+      case Place::kRows:  // they lie one behind the other in a block
+      case Place::kGathered:
         before_ +=
             fmt::format("  const auto* const a{0} = static_cast<const {1}*>(at[{0}]);\n", at, type);
         loads_ += fmt::format("    const auto e{0} = a{0}[i];\n", at);

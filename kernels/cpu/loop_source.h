@@ -12,7 +12,7 @@ inline constexpr int64_t kProgramBlock = 1024;
 /// row, and one element of a column.
 inline bool has_long_rows(const LoopProgram::Slot& slot) {
   using Place = LoopProgram::Place;
-  return (slot.place == Place::kRow || slot.place == Place::kColumn ||
+  return (slot.place == Place::kRow || slot.place == Place::kColumn || slot.place == Place::kRows ||
           slot.place == Place::kGathered) &&
          slot.period > kProgramBlock / 2;
 }

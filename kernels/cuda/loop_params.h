@@ -17,8 +17,9 @@ namespace lockstep::cuda {
 //   char* at[];       of slots with memory, in their order
 //   Divider periods[];                        of slots in rows, in the slots' order
 //   alignas(8) unsigned char constants[];     of each slot that is drawn, its RandomTruths; of each
-//                                             with numbers of rows, its IndexList; then of each
-//                                             step its functor and its numbers
+//                                             with numbers of rows, its IndexList; of each of rows
+//                                             their stride, int64_t; then of each step its functor
+//                                             and its numbers
 //
 // An array without elements is left out.
 
@@ -33,12 +34,14 @@ inline bool repeats(const LoopProgram::Slot& slot) {
 }
 /// Whether the slot has a divider in `periods`.
 inline bool has_period(const LoopProgram::Slot& slot) {
-  return repeats(slot) || slot.place == LoopProgram::Place::kGathered;
+  return repeats(slot) || slot.place == LoopProgram::Place::kRows ||
+         slot.place == LoopProgram::Place::kGathered;
 }
 inline size_t in_words(size_t bytes) { return (bytes + 7) / 8 * 8; }
 /// Bytes of the slot in `constants`.
 inline size_t constant_bytes(const LoopProgram::Slot& slot) {
   if (slot.drawn) return in_words(sizeof(RandomTruths));
+  if (slot.place == LoopProgram::Place::kRows) return sizeof(int64_t);
   return slot.place == LoopProgram::Place::kRowNumbers ? in_words(sizeof(IndexList)) : 0;
 }
 /// Bytes of the step in `constants`.

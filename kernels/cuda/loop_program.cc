@@ -36,7 +36,7 @@ class StepShape {
     std::vector<int64_t> periods;
     for (const int32_t operand : step.operands) {
       const LoopProgram::Slot& slot = program.slots[static_cast<size_t>(operand)];
-      if (repeats(slot)) periods.push_back(slot.period);
+      if (has_period(slot) && slot.place != Place::kGathered) periods.push_back(slot.period);
     }
     std::ranges::sort(periods);
     int64_t inner = 1;
@@ -48,15 +48,27 @@ class StepShape {
     sizes_.insert(sizes_.begin(), count / inner);
   }
 
-  /// Strides that go through memory where `moves(inner)` says so of the dimension whose elements
-  /// are `inner` elements of the result apart.
-  template <class Moves>
-  std::vector<int64_t> strides(const Moves& moves) const {
+  /// Strides through the slot's memory.
+  std::vector<int64_t> strides(const LoopProgram::Slot& slot) const {
     std::vector<int64_t> strides(sizes_.size());
-    int64_t next = 1, inner = 1;
+    int64_t inner = 1;  // elements of the result from one to the next
     for (size_t d = sizes_.size(); d-- > 0;) {
-      strides[d] = moves(inner) ? next : 0;
-      if (moves(inner)) next *= sizes_[d];
+      const bool is_within = inner < slot.period;
+      switch (slot.place) {
+        case Place::kNumber:
+          break;
+        case Place::kRow:
+          strides[d] = is_within ? inner : 0;
+          break;
+        case Place::kColumn:
+          strides[d] = is_within ? 0 : inner / slot.period;
+          break;
+        case Place::kRows:
+          strides[d] = is_within ? inner : inner / slot.period * slot.stride;
+          break;
+        default:
+          strides[d] = inner;
+      }
       inner *= sizes_[d];
     }
     return strides;
@@ -164,13 +176,10 @@ class StepRun {
   void set(Operand<Tensor>& operand, const StepShape& shape, int32_t number) const {
     const LoopProgram::Slot& slot = program_.slots[static_cast<size_t>(number)];
     operand.sizes = shape.sizes();
-    operand.strides = shape.strides([&](int64_t inner) {
-      if (slot.place == Place::kRow) return inner < slot.period;
-      if (slot.place == Place::kColumn) return inner >= slot.period;
-      return slot.place != Place::kNumber;
-    });
+    operand.strides = shape.strides(slot);
     fill(operand, memory_[static_cast<size_t>(number)], slot.dtype, count_);
-    operand.tensor.contiguous = !repeats(slot) && slot.place != Place::kNumber;
+    operand.tensor.contiguous =
+        is_filled(slot) || (!has_period(slot) && slot.place != Place::kNumber);
   }
   static void set_number(Operand<In>& operand, const KeptLoop::Operand& number) {
     fill(operand, const_cast<std::byte*>(number.number.data()), number.dtype, 1);
@@ -211,6 +220,7 @@ class LoopParamsBytes {
     size_t draw = 0;
     for (size_t i = 0; i < memory.size(); ++i) {
       const LoopProgram::Slot& slot = program.slots[i];
+      if (slot.place == Place::kRows) put(slot.stride);
       if (slot.drawn) put(truths_of(slot, draws[draw++]));
       if (slot.place == Place::kRowNumbers) {
         put(list_of(program, static_cast<int32_t>(i), memory, 0));

@@ -36,8 +36,9 @@ std::string_view lane_type(ComputeLane lane) {
 }
 
 /// Writes the text. Names: `a3` are the elements of slot 3 that a thread works on, `e3` one of
-/// them, `r3` its place in rows, `i3` the numbers of gathered rows, `d3` how truths are drawn, `f2`
-/// the functor of step 2, and `n2_1` its operand 1 where that is a number of the call.
+/// them, `r3` its place in rows, `s3` how far these are apart, `i3` the numbers of gathered rows,
+/// `d3` how truths are drawn, `f2` the functor of step 2, and `n2_1` its operand 1 where that is a
+/// number of the call.
 class LoopText {
  public:
   explicit LoopText(const LoopProgram& program) : program_(program), shape_(program) {
@@ -92,6 +93,15 @@ LS_CUDA_KERNEL(lockstep_loop_kernel, ::lockstep::cuda::LoopParams, 256) {{
         before_ += fmt::format("  const auto i{} = constant_at<IndexList>(p.constants + {});\n", at,
                                constant_);
         constant_ += constant_bytes(slot);
+        break;
+      case Place::kRows:
+        before_ += fmt::format("  const auto s{} = constant_at<int64_t>(p.constants + {});\n", at,
+                               constant_);
+        constant_ += constant_bytes(slot);
+        elements_ += fmt::format(
+            "      const auto e{0} = first + k < p.count ? reinterpret_cast<const {1}*>(p.at[{2}])"
+            "[r{0}.row * s{0} + r{0}.column] : {1}{{}};\n",
+            at, type, address);
         break;
       case Place::kGathered:
         elements_ += fmt::format(

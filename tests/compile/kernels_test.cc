@@ -114,6 +114,20 @@ TEST_F(Kernels, TakeRowsNumbersAndScalars) {
   }
 }
 
+TEST_F(Kernels, TakeRowsThatLieApart) {
+  manual_seed(5);
+  const auto body = [](TensorList in) {
+    const Tensor gate = in[0].slice(-1, 0, in[1].numel()), up = in[0].slice(-1, in[1].numel());
+    return std::vector<Tensor>{gate.sigmoid().mul(gate).mul(up).add(in[1]), up.mul(2).neg()};
+  };
+  for (const int64_t length : {16, 100, 700, 3001}) {
+    SCOPED_TRACE(length);
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      expect_same_bits(body, {randn({5, 9, 2 * length}).to(dtype), randn({length}).to(dtype)});
+    }
+  }
+}
+
 TEST_F(Kernels, KeepNotANumberAndSignedZero) {
   const float infinity = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();

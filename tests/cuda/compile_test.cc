@@ -14,6 +14,7 @@
 #include "core/ops/index/index.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
+#include "core/ops/view/shape.h"
 #include "core/tensor/generator.h"
 #include "core/tensor/stream.h"
 #include "tests/core/base/environment_variable.h"
@@ -99,6 +100,17 @@ TEST_F(CudaCompile, EveryFunctorHasTheBitsOfItsOperator) {
   x.slice(0, 0, 4).copy_(tensor({INFINITY, -INFINITY, 0.0F, -0.0F}));
   expect_body_s_bits(&every_functor, {x.to(kGpu), y.to(kGpu), randint(-40, 40, {1000}).to(kGpu),
                                       randint(-40, 40, {1000}).to(kGpu)});
+}
+
+TEST_F(CudaCompile, HalvesOfRowsAreOperands) {
+  const auto body = [](TensorList in) {
+    const std::vector<Tensor> halves = chunk(in[0], 2, -1);
+    return std::vector<Tensor>{halves[0].mul(halves[1].sigmoid()).add(in[1])};
+  };
+  for (const int64_t length : {16, 601}) {
+    SCOPED_TRACE(length);
+    expect_body_s_bits(body, {randn({3, 7, 2 * length}).to(kGpu), randn({length}).to(kGpu)});
+  }
 }
 
 TEST_F(CudaCompile, RowsAreGatheredAndMasksDrawnInTheKernel) {
