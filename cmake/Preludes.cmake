@@ -32,8 +32,8 @@ lockstep_prelude_source(LOCKSTEP_CUDA_KERNEL_PRELUDE kernels/pointwise/loop_kern
     "${PROJECT_SOURCE_DIR}/core/base/philox.h" "${PROJECT_SOURCE_DIR}/core/tensor/random_position.h")
 lockstep_prelude_source(LOCKSTEP_KERNEL_HEADER core/cuda/kernel.cuh kernels/cuda kernel_header
     "${PROJECT_SOURCE_DIR}/core/cuda/kernel.cuh")
-lockstep_prelude_source(LOCKSTEP_DEVICE_STD kernels/cuda/device_std.cuh kernels/cuda device_std
-    "${PROJECT_SOURCE_DIR}/kernels/cuda/device_std.cuh")
+lockstep_prelude_source(LOCKSTEP_DEVICE_STD kernels/cuda/device_std.inc kernels/cuda device_std
+    "${PROJECT_SOURCE_DIR}/kernels/cuda/device_std.inc")
 file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/plugin/*.h")
 lockstep_prelude_source(LOCKSTEP_PLUGIN_PRELUDE core/plugin/plugin_wrapper.h compile/native plugin_prelude
     ${headers})

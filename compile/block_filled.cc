@@ -95,7 +95,8 @@ std::optional<RowGather> row_gather_of(const Graph& graph, const Node& node) {
   const ValueType& indices = type_of(graph, gather.indices);
   const ValueType& result = type_of(graph, node.results[0]);
   const bool has_indices = indices.dtype == DType::kI64 || indices.dtype == DType::kI32;
-  if (loop_backend(result.device.type) == nullptr || indices.device != result.device ||
+  const LoopBackend* const backend = loop_backend(result.device.type);
+  if (backend == nullptr || !backend->gathers || indices.device != result.device ||
       table.device != result.device || !has_indices || table.sizes.size() == 0 ||
       !lies_dense(table) || !lies_dense(indices) || !lies_dense(result)) {
     return std::nullopt;

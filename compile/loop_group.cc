@@ -77,8 +77,10 @@ std::optional<Reading> reading_of(const ValueType& operand, const ValueType& res
 /// A few elements with the dtype of a value, and with one only where it has one.
 Tensor few_elements(const ValueType& type) {
   constexpr int64_t kFew = 5;
-  if (type.sizes.size() == 0) return zeros({}, {type.dtype, type.device});
-  return zeros({count_elements(type.sizes) == 1 ? 1 : kFew}, {type.dtype, type.device});
+  const std::optional<DeviceType> kernels_of = loop_backend(type.device.type)->kernels_of;
+  const Device device = kernels_of ? Device{*kernels_of, 0} : type.device;
+  if (type.sizes.size() == 0) return zeros({}, {type.dtype, device});
+  return zeros({count_elements(type.sizes) == 1 ? 1 : kFew}, {type.dtype, device});
 }
 
 /// Calls the operator, which names what is out of range.

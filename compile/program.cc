@@ -66,6 +66,13 @@ struct CompiledCall : Function<CompiledCall> {
         return gradients;
       }
     }
+    if (backward.prepared) {
+      if (auto prepared = backward.prepared->run(inputs)) {
+        Gradients gradients;
+        for (Tensor& gradient : *prepared) gradients.push_back(std::move(gradient));
+        return gradients;
+      }
+    }
     Gradients gradients;
     // A leaf's gradient goes on its way when the leaf is not read any more.
     const auto send = [](size_t i, Tensor& gradient) { return send_gradient_early(i, gradient); };
@@ -102,6 +109,14 @@ void Program::request_kernels(bool waits) {
   if (placed_backward_) placed_backward_->graph.request_kernels();
   for (const LoopGroup* const group : groups()) {
     if (waits && group->kernel() != nullptr) group->kernel()->wait();
+  }
+}
+
+void Program::prepare_small_graphs() {
+  if (!forward_) return;
+  prepared_forward_ = PreparedRun::make(*forward_);
+  for (std::optional<Backward>* const backward : {&backward_, &placed_backward_}) {
+    if (backward->has_value()) (*backward)->prepared = PreparedRun::make((*backward)->graph);
   }
 }
 
@@ -254,6 +269,7 @@ std::vector<Tensor> Program::run(TensorList inputs, TensorList parameters) const
   }
   std::optional<std::vector<Tensor>> replayed;
   if (captured_forward_) replayed = captured_forward_->run(all);
+  if (prepared_forward_) replayed = prepared_forward_->run(all);
   std::vector<Tensor> results = replayed ? *std::move(replayed) : forward_->run(std::move(all));
   return deliver_outputs(kept, std::move(results));
 }

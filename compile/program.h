@@ -9,6 +9,7 @@
 #include "compile/host_read.h"
 #include "compile/interpreter.h"
 #include "compile/options.h"
+#include "compile/prepared_run.h"
 
 namespace lockstep::compiler {
 
@@ -51,6 +52,9 @@ class Program : public std::enable_shared_from_this<Program> {
   /// Has kernels made for the groups of all graphs, and waits for them if asked to. To be called
   /// before the first run.
   void request_kernels(bool waits);
+  /// Has small graphs of the cpu run as recorded calls of kernels. To be called before the first
+  /// run.
+  void prepare_small_graphs();
   /// Has graphs run as CUDA graphs after a few calls, where they can. To be called before the
   /// first run.
   void enable_cuda_graphs();
@@ -121,6 +125,7 @@ class Program : public std::enable_shared_from_this<Program> {
     Interpreter graph;
     std::vector<size_t> places;
     std::unique_ptr<CapturedRun> captured;  ///< null: it is none
+    std::unique_ptr<PreparedRun> prepared;  ///< null: it is none
   };
 
   /// The inputs of forward.
@@ -135,6 +140,7 @@ class Program : public std::enable_shared_from_this<Program> {
 
   std::optional<Interpreter> forward_;  ///< nothing where there is a path
   std::unique_ptr<CapturedRun> captured_forward_;
+  std::unique_ptr<PreparedRun> prepared_forward_;
   std::optional<Path> path_;
   std::optional<Backward> backward_;
   std::optional<Backward> placed_backward_;

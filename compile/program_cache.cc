@@ -277,6 +277,7 @@ std::vector<Tensor> ProgramCache::run(const Body& body, const CompiledArguments&
   Program::Recorded recorded = Program::record(body, call.inputs, options_);
   std::vector<Tensor> outputs = std::move(recorded.outputs);
   request_kernels(recorded);
+  if (recorded.program) recorded.program->prepare_small_graphs();
   if (options_.cuda_graphs && recorded.program) recorded.program->enable_cuda_graphs();
   if (choice.split || (recorded.program && recorded.program->path() != nullptr)) {
     add_way(call, std::move(recorded), choice.split);

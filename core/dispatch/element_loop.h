@@ -165,6 +165,11 @@ struct LoopBackend {
   /// Whether what is computed of a few rows at a time stays near: groups of rows save passes over
   /// memory then.
   bool has_cache = false;
+  /// The device whose kernels its programs are made of; nothing: its own.
+  std::optional<DeviceType> kernels_of = {};
+  /// Whether slots may be gathered: numbers of rows can be read when a program is run, or the
+  /// backend `checks_rows`.
+  bool gathers = true;
 };
 
 /// Sets what runs programs on a kind of device, whose kernels then take part in captures.

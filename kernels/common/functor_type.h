@@ -20,7 +20,7 @@ namespace lockstep::kernel_text {
 /// The functor's type as C++ writes it, "lockstep::functors::Add", for kernels that are made at run
 /// time. Empty for functors without a FunctorName, which may be of one source alone.
 template <class F>
-constexpr std::string_view functor_type() {
+consteval std::string_view functor_type() {
   if constexpr (!functors::Named<F>) return {};
   std::string_view text = __PRETTY_FUNCTION__;  // "... [with F = NAME; ...]" or "... [F = NAME]"
   text.remove_prefix(text.find("F = ") + 4);
