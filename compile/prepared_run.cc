@@ -134,6 +134,7 @@ bool PreparedRun::prepare(const std::vector<Tensor>& inputs) {
   const std::vector<ValueId>& outputs = graph_.graph().outputs;
   const RandomKey state = default_generator().state();
   std::vector<Tensor> there, made;
+  const DefaultDeviceGuard on_device(kHostDevice);
   try {
     for (const Tensor& input : inputs) there.push_back(on_host(input));
     recorded_ =
@@ -248,6 +249,7 @@ std::vector<Tensor> PreparedRun::try_beside(const std::vector<Tensor>& inputs) {
     const RandomKey reached = default_generator().state();
     if (std::ranges::equal(got, expected, &same_bytes) && reached == behind) {
       state_ = State::kReady;
+      is_ready_.store(true, std::memory_order_relaxed);
     }
   } catch (const Error&) {
     // The graph runs as before.

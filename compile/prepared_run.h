@@ -27,6 +27,8 @@ class PreparedRun {
 
   /// Returns the outputs for these inputs, or nothing if the caller is to run the graph.
   std::optional<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+  /// Whether runs are recorded calls.
+  bool is_ready() const { return is_ready_.load(std::memory_order_relaxed); }
 
  private:
   /// Graphs whose values take more memory have kernels beside which operators cost nothing.
@@ -59,6 +61,7 @@ class PreparedRun {
   const Interpreter& graph_;
   std::atomic_flag busy_;
   State state_ = State::kNew;  ///< of the run that set busy_
+  std::atomic<bool> is_ready_ = false;
   std::unique_ptr<const Interpreter> recorded_;
   std::vector<std::unique_ptr<QueuedKernel>> kernels_;
   std::vector<QueuedProgram*> programs_;  ///< by kernel; null where it is none

@@ -55,6 +55,8 @@ class Program : public std::enable_shared_from_this<Program> {
   /// Has small graphs of the cpu run as recorded calls of kernels. To be called before the first
   /// run.
   void prepare_small_graphs();
+  /// Whether forward runs so.
+  bool is_prepared() const { return prepared_forward_ && prepared_forward_->is_ready(); }
   /// Has graphs run as CUDA graphs after a few calls, where they can. To be called before the
   /// first run.
   void enable_cuda_graphs();
