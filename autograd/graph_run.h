@@ -46,7 +46,8 @@ class BackwardStaysGuard {
 /// of several threads, or nested in one thread, are independent of each other.
 ///
 /// The thread that calls `run` executes the nodes of synchronous devices; those of an asynchronous
-/// device go to that device's worker, unless there is a BackwardStaysGuard. Without asynchronous devices only callbacks are locked.
+/// device go to that device's worker, unless there is a BackwardStaysGuard. Without asynchronous
+/// devices only callbacks are locked.
 ///
 /// On asynchronous devices a node runs on the stream of its forward. If a gradient comes from
 /// another stream, the node's stream waits for an event, and the gradient's memory is recorded as

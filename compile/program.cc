@@ -7,7 +7,9 @@
 #include "autograd/cast_source.h"
 #include "autograd/function.h"
 #include "autograd/gradient_delivery.h"
+#include "compile/captured_run.h"
 #include "compile/native/kernel_builder.h"
+#include "compile/prepared_run.h"
 #include "core/base/check.h"
 #include "core/ops/factory/copy.h"
 
@@ -111,6 +113,17 @@ void Program::request_kernels(bool waits) {
     if (waits && group->kernel() != nullptr) group->kernel()->wait();
   }
 }
+
+Program::Program() = default;
+Program::~Program() = default;
+Program::Backward::Backward(Graph of, const std::vector<ValueId>& ids, std::vector<size_t> inputs,
+                            const std::vector<std::vector<ValueId>>& not_before)
+    : graph(std::move(of), ids, not_before), places(std::move(inputs)) {}
+Program::Backward::Backward(Graph of, const Backward& alike)
+    : graph(std::move(of), alike.graph), places(alike.places) {}
+Program::Backward::~Backward() = default;
+
+bool Program::is_prepared() const { return prepared_forward_ && prepared_forward_->is_ready(); }
 
 void Program::prepare_small_graphs() {
   if (!forward_) return;

@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "compile/captured_run.h"
 #include "compile/host_read.h"
 #include "compile/interpreter.h"
 #include "compile/options.h"
-#include "compile/prepared_run.h"
 
 namespace lockstep::compiler {
+
+class CapturedRun;  // compile/captured_run.h
+class PreparedRun;  // compile/prepared_run.h
 
 /// What one call of a function that reads values on the host computed. Its graph is run in parts
 /// (compile/split_program.h).
@@ -25,6 +26,9 @@ struct Path {
 /// tensors that the function read besides its arguments.
 class Program : public std::enable_shared_from_this<Program> {
  public:
+  Program();
+  ~Program();
+
   /// What a function returned while it was recorded, and the program, or why there is none.
   struct Recorded {
     std::vector<Tensor> outputs;
@@ -56,7 +60,7 @@ class Program : public std::enable_shared_from_this<Program> {
   /// run.
   void prepare_small_graphs();
   /// Whether forward runs so.
-  bool is_prepared() const { return prepared_forward_ && prepared_forward_->is_ready(); }
+  bool is_prepared() const;
   /// Has graphs run as CUDA graphs after a few calls, where they can. To be called before the
   /// first run.
   void enable_cuda_graphs();
@@ -119,10 +123,10 @@ class Program : public std::enable_shared_from_this<Program> {
   /// behind the gradients.
   struct Backward {
     Backward(Graph of, const std::vector<ValueId>& ids, std::vector<size_t> inputs,
-             const std::vector<std::vector<ValueId>>& not_before)
-        : graph(std::move(of), ids, not_before), places(std::move(inputs)) {}
-    Backward(Graph of, const Backward& alike)
-        : graph(std::move(of), alike.graph), places(alike.places) {}
+             const std::vector<std::vector<ValueId>>& not_before);
+    Backward(Graph of, const Backward& alike);
+
+    ~Backward();
 
     Interpreter graph;
     std::vector<size_t> places;

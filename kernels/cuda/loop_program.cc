@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -310,11 +311,11 @@ KernelTrial try_kernel(const LoopProgram& program, int64_t count, std::span<void
                        std::span<const RandomKey> draws, LoopKernel kernel) {
   if (active_capture() != nullptr) return KernelTrial::kNone;  // a capture cannot be waited for
   constexpr int64_t kTried = 16384;
-  int64_t tried = std::min(count, kTried);
-  // Whole rows alone have the shape that steps have.
+  int64_t rows = 1;  // whole rows alone have the shape that steps have
   for (const LoopProgram::Slot& slot : program.slots) {
-    if (has_period(slot) && tried % slot.period != 0) tried = count;
+    if (has_period(slot)) rows = std::lcm(rows, slot.period);
   }
+  const int64_t tried = std::min(count, std::max(rows, kTried / rows * rows));
   const auto loops = results_of(program, tried, memory, draws, nullptr);
   return loops == results_of(program, tried, memory, draws, kernel) ? KernelTrial::kFaster
                                                                     : KernelTrial::kOtherBits;
