@@ -1,5 +1,6 @@
 #include "core/dispatch/queued_program.h"
 
+#include "core/base/current_scope.h"
 #include "core/base/small_vector.h"
 
 namespace lockstep {
@@ -7,6 +8,12 @@ namespace lockstep {
 namespace {
 
 constexpr int64_t kStrideOfRow = 1;
+
+class FusedName final : public OperatorName {
+ public:
+  FusedName() { set_name("fused"); }
+};
+const FusedName kFused;
 
 /// Elements from the first to the last that a slot reads or writes.
 int64_t length_of(const LoopProgram::Slot& slot, int64_t count) {
@@ -27,10 +34,10 @@ int64_t length_of(const LoopProgram::Slot& slot, int64_t count) {
 
 }  // namespace
 
-QueuedProgram::QueuedProgram(const OperatorName& op, const LoopProgram& program, int64_t count,
+QueuedProgram::QueuedProgram(const LoopProgram& program, int64_t count,
                              std::span<void* const> memory, std::span<const RandomKey> draws,
                              LoopKernel kernel)
-    : QueuedKernel(op),
+    : QueuedKernel(kFused),
       program_(program),
       count_(count),
       lengths_(memory.size()),

@@ -7,12 +7,12 @@
 
 namespace lockstep {
 
-/// A program of the cpu's loops, queued on a stream of the host device.
+/// A program of the cpu's loops, queued on a stream of the host device. Its operator is "fused".
 class QueuedProgram final : public QueuedKernel {
  public:
   /// As LoopBackend::run takes them; all is copied.
-  QueuedProgram(const OperatorName& op, const LoopProgram& program, int64_t count,
-                std::span<void* const> memory, std::span<const RandomKey> draws, LoopKernel kernel);
+  QueuedProgram(const LoopProgram& program, int64_t count, std::span<void* const> memory,
+                std::span<const RandomKey> draws, LoopKernel kernel);
 
   void run() override;
   void each_access(FunctionRef<void(const TensorArg&, bool)> visit) const override;

@@ -2,7 +2,6 @@
 
 #include "core/device/kernel_scope.h"
 #include "core/device/queued_kernel.h"
-#include "core/dispatch/dispatcher.h"
 #include "core/dispatch/element_loop.h"
 #include "core/dispatch/queued_program.h"
 
@@ -14,9 +13,8 @@ const LoopBackend& of_cpu() { return *loop_backend(DeviceType::kCPU); }
 
 void run_queued(const LoopProgram& program, int64_t count, std::span<void* const> memory,
                 std::span<const RandomKey> draws, LoopKernel kernel) {
-  static const Operator& op = dispatcher().find("copy");  // what a profile names it
   queue_kernel(kernel_stream(),
-               std::make_unique<QueuedProgram>(op, program, count, memory, draws, kernel));
+               std::make_unique<QueuedProgram>(program, count, memory, draws, kernel));
 }
 
 KernelTrial try_behind(const LoopProgram& program, int64_t count, std::span<void* const> memory,
