@@ -73,6 +73,8 @@ struct Door::State {
   void refuse(DoorGuest& guest, StoreStatus status, const std::string& why) LS_REQUIRES(mutex);
   void look_at_all(Clock::time_point now) LS_REQUIRES(mutex);
   void say_goodbye();
+  /// A message with an id of its own.
+  std::shared_ptr<const StoreMessage> message_of(std::string part) LS_REQUIRES(mutex);
 
   const DoorOptions options;
   WakeUp wake;
@@ -86,6 +88,7 @@ struct Door::State {
   std::vector<std::string> doors LS_GUARDED_BY(mutex);
   uint64_t last_given LS_GUARDED_BY(mutex) = 0;  ///< id of a message
   std::optional<JoinEnd> end LS_GUARDED_BY(mutex);
+  bool has_ended LS_GUARDED_BY(mutex) = false;
 
   ServiceThread thread;  // last: uses all of the above
 };
@@ -118,6 +121,7 @@ void Door::State::run() {
   const MutexLock lock(mutex);
   guests.clear();
   listener.reset();
+  has_ended = true;
 }
 
 void Door::State::serve(Clock::time_point now) {
@@ -294,6 +298,15 @@ Door::Door(DoorOptions options) : state_(std::make_unique<State>(std::move(optio
   state_->thread.start("ls-door", [state = state_.get()] { state->run(); });
 }
 
+Door::Door(DoorOptions options, OpenPort port)
+    : state_(std::make_unique<State>(std::move(options))) {
+  {
+    const MutexLock lock(state_->mutex);
+    state_->listener = port.take_listener();
+  }
+  state_->thread.start("ls-door", [state = state_.get()] { state->run(); });
+}
+
 Door::~Door() {
   if (state_->thread.left_behind()) {
     (void)state_.release();
@@ -331,13 +344,16 @@ int Door::begin_giving(int count) {
   return begun;
 }
 
+std::shared_ptr<const StoreMessage> Door::State::message_of(std::string part) {
+  return std::make_shared<const StoreMessage>(
+      StoreMessage{Kind::kSet, ++last_given, {}, {std::move(part)}});
+}
+
 void Door::give(std::vector<std::string> parts) {
   const MutexLock lock(state_->mutex);
   for (std::string& part : parts) {
     const size_t bytes = part.size();
-    const auto message =
-        std::make_shared<StoreMessage>(StoreMessage{Kind::kSet, ++state_->last_given, {}, {}});
-    message->texts.push_back(std::move(part));
+    const auto message = state_->message_of(std::move(part));
     for (DoorGuest& guest : state_->guests) {
       if (guest.is_taking()) guest.give(message, bytes);
     }
@@ -345,12 +361,25 @@ void Door::give(std::vector<std::string> parts) {
   state_->wake.wake();
 }
 
+void Door::give_each(std::vector<std::string> parts) {
+  const MutexLock lock(state_->mutex);
+  auto next = parts.begin();
+  for (DoorGuest& guest : state_->guests) {
+    if (!guest.is_taking() || next == parts.end()) continue;
+    const size_t bytes = next->size();
+    guest.give(state_->message_of(std::move(*next++)), bytes);
+  }
+  state_->wake.wake();
+}
+
 Door::Given Door::given() const {
   const MutexLock lock(state_->mutex);
+  const auto now = Clock::now();
   Given given;
   for (const DoorGuest& guest : state_->guests) {
     if (!guest.is_taking()) continue;
     ++given.processes;
+    if (guest.can_be_called(now)) ++given.answering;
     given.left = std::max(given.left, guest.untaken_bytes());
   }
   return given;
@@ -405,6 +434,11 @@ void Door::close(JoinEnd end) {
 bool Door::is_open() const {
   const MutexLock lock(state_->mutex);
   return static_cast<bool>(state_->listener);
+}
+
+bool Door::has_ended() const {
+  const MutexLock lock(state_->mutex);
+  return state_->has_ended;
 }
 
 }  // namespace lockstep::dist

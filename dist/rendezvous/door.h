@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dist/rendezvous/join_message.h"
+#include "dist/rendezvous/open_port.h"
 
 namespace lockstep::dist {
 
@@ -35,6 +36,8 @@ struct DoorOptions {
 class Door {
  public:
   explicit Door(DoorOptions options);
+  /// A door at a port that is open already; `options.address` is of no use.
+  Door(DoorOptions options, OpenPort port);
   /// Tells those that wait how the job has ended: kFailed, unless `close` was called.
   ~Door();
   Door(const Door&) = delete;
@@ -50,6 +53,7 @@ class Door {
   /// What processes are given.
   struct Given {
     int processes = 0;  ///< that are given something, and still there
+    int answering = 0;  ///< of them, those that have answered in the last seconds
     size_t left = 0;    ///< bytes that one of them has not taken yet; the most of any
   };
   /// From now on gives the same to up to `count` of those that are ready, in the order in which
@@ -59,6 +63,9 @@ class Door {
   /// (Newcomer::wait). Returns at once. One that takes nothing for half a minute is given no more,
   /// and waits like the others.
   void give(std::vector<std::string> parts);
+  /// Gives the first of them, in the order in which they came, the first of `parts`, the next one
+  /// the second, and so on.
+  void give_each(std::vector<std::string> parts);
   Given given() const;
   /// They wait like the others from now on. What they have been given in part is of no use.
   void end_giving();
@@ -75,6 +82,8 @@ class Door {
   void close(JoinEnd end);
   /// Whether it listens now.
   bool is_open() const;
+  /// Whether it has told all how the job has ended: then its destructor waits for nothing.
+  bool has_ended() const;
 
  private:
   struct State;

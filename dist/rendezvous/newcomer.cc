@@ -33,10 +33,10 @@ void add_facts(std::vector<std::string>& texts, const std::vector<JoinFact>& fac
 }  // namespace
 
 Newcomer::Newcomer(const NewcomerOptions& options)
-    : address_(options.address), doors_(options.doors) {
+    : address_(options.address), goes_on_(options.goes_on), doors_(options.doors) {
   const auto until = Clock::now() + options.limit;
   while (!knock(options, until)) {
-    LS_CHECK(Clock::now() < until, TimeoutError,
+    LS_CHECK(Clock::now() < until && (!goes_on_ || goes_on_()), TimeoutError,
              "[join] no job that can be joined at {} within {:.3g} s: {}. Expected one that trains "
              "with parallel.elastic.",
              options.address, std::chrono::duration<double>(options.limit).count(), last_);
@@ -99,6 +99,7 @@ Newcomer::Outcome Newcomer::wait(const std::string& place, const std::vector<Joi
   std::vector<int64_t> told;
   for (;;) {
     StoreMessage message = receive(silence);
+    if (goes_on_ && !goes_on_()) return {};
     if (message.kind == Kind::kClosing && message.numbers.size() == 1) {
       return {{}, static_cast<JoinEnd>(message.numbers[0])};
     }

@@ -22,6 +22,9 @@ struct NewcomerOptions {
   /// How long to look for a leader there: there is none before training begins, and for
   /// a moment after it was lost.
   std::chrono::milliseconds limit = std::chrono::minutes(2);
+  /// Asked before each knock, and some times a second while the process waits; if it says no, that
+  /// is as if the limit had passed, and as if the job had failed. Empty: it goes on.
+  std::function<bool()> goes_on = {};
 };
 
 /// A process that wants to join a job that trains: knocks at the Door of its leader, and waits
@@ -71,7 +74,8 @@ class Newcomer {
                 std::chrono::steady_clock::time_point until);
 
   std::string address_;  ///< of the leader
-  std::string last_;     ///< why the last knock was in vain
+  std::function<bool()> goes_on_;
+  std::string last_;  ///< why the last knock was in vain
   std::optional<Connection> connection_;
   std::vector<int64_t> terms_;
   std::vector<std::string> doors_;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/descriptor.h"
@@ -19,6 +20,8 @@ class OpenPort {
   const Descriptor& listener() const { return listener_; }
   /// From now on nobody listens there.
   void close() { listener_.reset(); }
+  /// From now on the caller listens there.
+  Descriptor take_listener() { return std::move(listener_); }
 
   /// Describes to other ranks how to reach this one, in lines: the port and, unless it is local,
   /// the host's addresses, first those given.

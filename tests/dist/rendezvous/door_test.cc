@@ -314,6 +314,61 @@ TEST_F(DoorOfAJob, GivesTheSameToSeveral) {
   for (const auto& each : taken) EXPECT_THAT(each, ElementsAre("one", "two"));
 }
 
+TEST_F(DoorOfAJob, GivesEachSomethingOfItsOwn) {
+  open();
+  std::vector<std::string> taken[3];
+  std::vector<std::future<Newcomer::Outcome>> waiting;
+  for (int i = 0; i < 3; ++i) {
+    waiting.push_back(
+        come("", "77", [&taken, i](const std::string& part) { taken[i].push_back(part); }));
+    ASSERT_TRUE(are_ready(i + 1));
+  }
+  EXPECT_EQ(door_->begin_giving(2), 2);
+  door_->give_each({"one"});
+  door_->give({"of both"});
+  door_->give_each({"two", "three", "of nobody"});
+  EXPECT_EQ(door_->call(3, 2, {}).size(), 2);
+  EXPECT_EQ(door_->call(3, 4, {}).size(), 1);
+  for (auto& each : waiting) EXPECT_TRUE(each.get().call);
+  EXPECT_THAT(taken[0], ElementsAre("one", "of both", "two"));
+  EXPECT_THAT(taken[1], ElementsAre("of both", "three"));
+  EXPECT_THAT(taken[2], ElementsAre());
+}
+
+TEST_F(DoorOfAJob, MayBeAtAPortThatIsOpen) {
+  OpenPort port(/*local=*/true);
+  NewcomerOptions way = options();
+  way.address = to_string(endpoints_of(port.description(), true)[0]);
+  Door door({.job = "job-a", .secret = "open sesame"}, std::move(port));
+  EXPECT_TRUE(door.is_open());
+  auto waiting = std::async(std::launch::async, [&] {
+    way.facts = {};
+    return Newcomer(way).wait("place 1", {}, [](int64_t, int64_t) {});
+  });
+  ASSERT_TRUE(comes_true([&] { return door.ready() == 1; }));
+  EXPECT_FALSE(door.has_ended());
+  EXPECT_THAT(door.call(1, 2, {}), ElementsAre("place 1"));
+  EXPECT_TRUE(waiting.get().call);
+  door.close(JoinEnd::kFinished);
+  EXPECT_TRUE(comes_true([&] { return door.has_ended(); }));
+}
+
+TEST_F(DoorOfAJob, IsLeftByAProcessThatDoesNotGoOn) {
+  open();
+  std::atomic<bool> goes_on = true;
+  NewcomerOptions way = options();
+  way.goes_on = [&] { return goes_on.load(); };
+  auto waiting = std::async(std::launch::async, [&] {
+    return Newcomer(way).wait("", {{"hash of its data", "77"}}, [](int64_t, int64_t) {});
+  });
+  ASSERT_TRUE(are_ready(1));
+  goes_on = false;
+  EXPECT_FALSE(waiting.get().call);
+  EXPECT_TRUE(are_ready(0));
+  door_.reset();
+  expect_error<TimeoutError>([&] { Newcomer never(way); }, "no job that can be joined");
+}
+
 TEST_F(DoorOfAJob, KnowsHowMuchIsStillToBeTaken) {
   open();
   std::promise<void> goes_on;
