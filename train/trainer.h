@@ -223,6 +223,8 @@ class Trainer {
   /// the order of every rank with the same part. Call `parts_written` on all ranks after values
   /// were written to it.
   std::vector<Tensor> own_parts();
+  /// What of the parameters this rank keeps of a sharded model.
+  std::vector<dist::ShardRun> own_runs() const { return sharded_->runs(group_->rank()); }
   void parts_written() { sharded_->mark_changed(); }
   /// Whether ranks have state of their own: of a sharded model, or by parallel.local_sgd.
   bool spreads_state() const { return is_sharded() || local_ != nullptr; }

@@ -68,7 +68,7 @@ std::vector<Trainer::SpreadState> Trainer::spread_state() const {
 
 std::vector<Tensor> Trainer::own_parts() {
   std::vector<Tensor> parts;
-  for (const dist::ShardRun& each : sharded_->runs(group_->rank())) parts.push_back(each.values);
+  for (const dist::ShardRun& each : own_runs()) parts.push_back(each.values);
   for (const nn::StoredParameter& each : optimizer_->state()) {
     parts.push_back(each.tensor.view({-1}));
   }

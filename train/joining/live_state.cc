@@ -1,6 +1,7 @@
 #include "train/joining/live_state.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <type_traits>
 #include <unordered_map>
@@ -84,6 +85,27 @@ size_t sum_of_bytes(const std::vector<Tensor>& tensors) {
 
 bool is_dense(const Tensor& tensor) { return tensor.device() == kCPU && tensor.is_contiguous(); }
 
+/// Adds buffers and, to the units of these names, what the optimizer keeps for them.
+std::optional<LiveState> completed(LiveState state,
+                                   const std::unordered_map<std::string, size_t>& unit_of,
+                                   const nn::Module& model, const Optimizer& optimizer) {
+  for (const nn::StoredParameter& each : optimizer.state()) {
+    // "exp_avg.h.0.ln_1.bias"
+    const auto unit = unit_of.find(each.name.substr(each.name.find('.') + 1));
+    if (unit == unit_of.end()) return std::nullopt;
+    state.units[unit->second].tensors.push_back(each.tensor);
+  }
+  for (const nn::NamedParameter& each : model.named_buffers()) {
+    state.buffers.push_back(each.tensor);
+  }
+  const bool all_dense = std::ranges::all_of(state.buffers, is_dense) &&
+                         std::ranges::all_of(state.units, [](const StateUnit& unit) {
+                           return std::ranges::all_of(unit.tensors, is_dense);
+                         });
+  if (!all_dense) return std::nullopt;
+  return state;
+}
+
 }  // namespace
 
 size_t StateUnit::bytes() const { return sum_of_bytes(tensors); }
@@ -110,21 +132,29 @@ std::optional<LiveState> live_state(const nn::Module& model, const Optimizer& op
     state.units.push_back({.trained = std::nullopt, .tensors = {each.tensor}});
     if (number != number_of.end()) state.units.back().trained = number->second;
   }
-  for (const nn::StoredParameter& each : optimizer.state()) {
-    // "exp_avg.h.0.ln_1.bias"
-    const auto unit = unit_of.find(each.name.substr(each.name.find('.') + 1));
-    if (unit == unit_of.end()) return std::nullopt;
-    state.units[unit->second].tensors.push_back(each.tensor);
+  return completed(std::move(state), unit_of, model, optimizer);
+}
+
+std::optional<LiveState> live_part(Trainer& trainer) {
+  if (!trainer.is_sharded()) return std::nullopt;
+  // Other rules need whole tensors, which no rank has.
+  constexpr std::array<std::string_view, 3> kByElement = {"adamw", "sgd", "lion"};
+  const Optimizer& optimizer = trainer.optimizer();
+  if (std::ranges::find(kByElement, optimizer.kind()) == kByElement.end()) return std::nullopt;
+  LiveState state;
+  std::unordered_map<std::string, uint32_t> number_of;
+  for (const dist::NamedTensor& each : trainer.sharded()->parameters()) {
+    number_of.emplace(each.name, static_cast<uint32_t>(state.trained.size()));
+    state.trained.push_back(each.tensor);
   }
-  for (const nn::NamedParameter& each : model.named_buffers()) {
-    state.buffers.push_back(each.tensor);
+  std::unordered_map<std::string, size_t> unit_of;
+  for (const dist::ShardRun& each : trainer.own_runs()) {
+    unit_of.emplace(each.parameter.name, state.units.size());
+    const auto number = number_of.find(each.parameter.name);
+    state.units.push_back({.trained = std::nullopt, .tensors = {each.values}});
+    if (number != number_of.end()) state.units.back().trained = number->second;
   }
-  const bool all_dense = std::ranges::all_of(state.buffers, is_dense) &&
-                         std::ranges::all_of(state.units, [](const StateUnit& unit) {
-                           return std::ranges::all_of(unit.tensors, is_dense);
-                         });
-  if (!all_dense) return std::nullopt;
-  return state;
+  return completed(std::move(state), unit_of, trainer.task().model(), optimizer);
 }
 
 StepFacts facts_of(const Trainer& trainer, const StepResult& step) {

@@ -34,6 +34,9 @@ struct LiveState {
 /// Lists the state of a model of which a rank has all, on the cpu. Nothing where it cannot be
 /// copied in parts: a tensor is not dense, or the optimizer keeps some that are of no parameter.
 std::optional<LiveState> live_state(const nn::Module& model, const Optimizer& optimizer);
+/// Lists a rank's part of the state of a model that is spread over groups of ranks, on the cpu.
+/// Nothing of other models, and where the update of a part takes more than its gradients.
+std::optional<LiveState> live_part(Trainer& trainer);
 
 /// What a step changes besides parameters, the optimizer's tensors and buffers.
 struct StepFacts {

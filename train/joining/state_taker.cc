@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "autograd/grad_mode.h"
 #include "configs/run.pb.h"
@@ -38,7 +39,12 @@ void check_place(const Tensor& tensor, const StateRecord& record) {
 }  // namespace
 
 StateTaker::StateTaker(const config::RunConfig& config, Trainer::Legacy& legacy)
-    : legacy_(legacy), state_(live_state(legacy.task->model(), *legacy.optimizer)) {
+    : StateTaker(config, live_state(legacy.task->model(), *legacy.optimizer), *legacy.optimizer,
+                 legacy) {}
+
+StateTaker::StateTaker(const config::RunConfig& config, std::optional<LiveState> state,
+                       Optimizer& optimizer, Trainer::Legacy& legacy)
+    : legacy_(legacy), optimizer_(optimizer), state_(std::move(state)) {
   if (config.reproducibility() == config::BITWISE) exact_rows_.emplace();
   forget();
 }
@@ -105,7 +111,7 @@ void StateTaker::add_gradient(const StateRecord& record) {
 /// Makes the update of a step to the units that are there.
 void StateTaker::follow(const StepFacts& facts) {
   const NoGradGuard no_grad;
-  legacy_.optimizer->set_steps(facts.updates);
+  optimizer_.set_steps(facts.updates);
   if (facts.step.outcome.updated()) {
     std::vector<uint32_t> updated;
     for (size_t i = 0; i < state_->units.size(); ++i) {
@@ -120,8 +126,8 @@ void StateTaker::follow(const StepFacts& facts) {
     }
     DeviceScalars factors;
     if (facts.clip_factor) factors.grad_factor = full({}, *facts.clip_factor, {DType::kF64, kCPU});
-    legacy_.optimizer->step_part(updated, gradients_, facts.step.learning_rate, facts.gradient_mean,
-                                 factors);
+    optimizer_.step_part(updated, gradients_, facts.step.learning_rate, facts.gradient_mean,
+                         factors);
   }
   arrived_.assign(arrived_.size(), 0);
   legacy_.position = facts.position;

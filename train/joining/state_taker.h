@@ -23,6 +23,10 @@ class StateTaker {
  public:
   /// Writes to `legacy`, which must outlive this object and keep its model and optimizer.
   StateTaker(const config::RunConfig& config, Trainer::Legacy& legacy);
+  /// Writes to `state`, which `optimizer` updates and which may be that of a part, and what is no
+  /// tensor to `legacy`. Both must outlive this object.
+  StateTaker(const config::RunConfig& config, std::optional<LiveState> state, Optimizer& optimizer,
+             Trainer::Legacy& legacy);
 
   /// Takes the next part. Throws DataError for one that does not fit the model.
   void take(const std::string& part);
@@ -39,6 +43,7 @@ class StateTaker {
   void follow(const StepFacts& facts);
 
   Trainer::Legacy& legacy_;
+  Optimizer& optimizer_;
   std::optional<LiveState> state_;
   std::optional<ExactRows> exact_rows_;
   std::vector<bool> is_there_;     ///< by unit
