@@ -87,7 +87,10 @@ struct CarriedRun {
 struct ElasticRun {
   std::unique_ptr<dist::Members> members;  ///< null: this rank is alone, and nobody can join it
   std::unique_ptr<dist::Door> door;        ///< of the leader, once it trains
-  int most = 0;                            ///< ranks that the run may have
+  /// Where this rank has given its part of the model, the last one last. Processes that have been
+  /// called take the rest there while the ranks meet.
+  std::vector<std::unique_ptr<dist::Door>> part_doors;
+  int most = 0;  ///< ranks that the run may have
   std::optional<dist::Members::Met> met;
   std::vector<std::string>
       doors;              ///< where a spare may find who leads, besides Members::Start::door

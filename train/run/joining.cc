@@ -11,6 +11,7 @@
 #include "dist/group/tcp_group.h"
 #include "dist/rendezvous/newcomer.h"
 #include "train/build.h"
+#include "train/joining/part_taker.h"
 #include "train/joining/state_taker.h"
 #include "train/run/replicas.h"
 
@@ -101,11 +102,10 @@ std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
                                       const std::function<void(const std::string&)>& tell,
                                       ElasticRun& elastic) {
   CarriedRun carried;
+  elastic.part_doors.clear();  // of a rank that gives nothing any more
   if (elastic.carried) {
     // What this process was given when it was a rank does not go on from there.
     carried.trainer = std::move(elastic.carried->trainer);
-    carried.trainer.part = -1;
-    carried.trainer.parts.clear();
     elastic.carried.reset();
   }
   const int together = ranks_of_a_model(config);
@@ -126,15 +126,21 @@ std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
     if (carried.trainer.task == nullptr || carried.trainer.micro_batch_size != micro_batch_size) {
       carried.trainer = build(config, micro_batch_size);
     }
+    carried.trainer.part = -1;  // it has none that goes on from where the ranks are
+    carried.trainer.parts.clear();
     std::optional<StateTaker> taker;
+    std::optional<PartTaker> part_taker;
     if (together == 1) taker.emplace(config, carried.trainer);
     dist::OpenPort port(dist::Members::is_local(start.door));
     std::optional<dist::Newcomer::Call> call;
     bool takes = false;
     const auto take = [&](const std::string& part) {
       if (!std::exchange(takes, true)) tell("taking the state while the ranks train");
-      LS_CHECK(taker, DistError, "[join] the ranks send a state that is spread over them.");
-      taker->take(part);
+      if (taker) return taker->take(part);
+      part_taker.reset();  // what it has taken is of no use any more
+      part_taker.emplace(config,
+                         PartTaker::Options{.shard_size = together, .source = PartSource::of(part)},
+                         carried.trainer);
     };
     try {
       const auto outcome = newcomer.wait(
@@ -149,11 +155,14 @@ std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
     }
     dist::Members members(start, call->number, std::move(port), std::move(call->texts));
     const Regrouping regrouping(config, micro_batch_size, members.size());
-    const StateTold own{.steps = taker ? taker->steps() : -1};
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(
+        std::chrono::duration<double>(config.parallel().elastic().wait_seconds()));
+    StateTold own{.steps = taker ? taker->steps() : -1};
+    if (part_taker) own.steps = part_taker->finish(wait / 2);
+    own.part = carried.trainer.part;
     dist::Members::Outcome outcome = members.meet(
         {.told = own.text(),
-         .wait = std::chrono::ceil<std::chrono::milliseconds>(
-             std::chrono::duration<double>(config.parallel().elastic().wait_seconds())),
+         .wait = wait,
          .obstacle = [](const auto&) { return "the ranks that trained cannot be reached"; },
          .arrange = regrouping.arrange()});
     if (outcome.is_left_out) {
@@ -166,6 +175,7 @@ std::optional<dist::JoinEnd> join_run(const config::RunConfig& config,
       add_present(carried.change, members.size(), members.hosts(), *outcome.met);
       (void)regrouping.add_sources(carried, own, *outcome.met);
       if (taker) carried.last = taker->last();
+      if (part_taker) carried.last = part_taker->last();
       elastic.met = std::move(outcome.met);
       elastic.carried = std::move(carried);
       return std::nullopt;

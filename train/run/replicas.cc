@@ -223,6 +223,22 @@ void Replicas::share_join(const std::vector<std::string>& places) {
   throw JoinRequest(std::move(told));
 }
 
+std::vector<PartSource> Replicas::announce_giving(PartGiving& giving, int processes) {
+  agree({Act::kBeginGiving, processes});
+  return giving.begin(processes);
+}
+
+PartGiving::Standing Replicas::announce_given(PartGiving& giving, const StepResult& step) {
+  agree({Act::kGive});
+  return giving.add(step);
+}
+
+void Replicas::announce_end_of_giving(PartGiving& giving, bool calls) {
+  if (!giving.is_under_way()) return;
+  agree({Act::kEndGiving, calls ? 1 : 0});
+  giving.end(calls);
+}
+
 std::optional<OverlapReport> Replicas::announce_overlap(const Trainer& trainer,
                                                         const std::string& name) {
   const std::vector<StepOverlap> steps = trainer.overlap().steps();
@@ -347,7 +363,7 @@ void Replicas::share_carried(Trainer& trainer, CarriedRun& carried) {
 }
 
 RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver, MemoryCopies& copies,
-                        const std::function<void(int64_t step)>& before_step) {
+                        PartGiving& giving, const std::function<void(int64_t step)>& before_step) {
   for (;;) {
     const Next next = agree({Act::kEnd});
     switch (next.act) {
@@ -401,6 +417,15 @@ RunEnd Replicas::follow(Trainer& trainer, CheckpointSaver& saver, MemoryCopies& 
         break;
       case Act::kLeaveOut:
         share_leaving_out(static_cast<int>(next.detail), "");
+      case Act::kBeginGiving:
+        (void)giving.begin(static_cast<int>(next.detail));
+        break;
+      case Act::kGive:
+        (void)giving.add(last_step_.value());
+        break;
+      case Act::kEndGiving:
+        giving.end(next.detail != 0);
+        break;
       case Act::kJoin:
         share_join(std::vector<std::string>(static_cast<size_t>(next.detail)));
       case Act::kEnd:

@@ -12,6 +12,7 @@
 #include "train/run/elastic.h"
 #include "train/run/held_out_watch.h"
 #include "train/run/memory_copies.h"
+#include "train/run/part_giving.h"
 #include "train/run/rank_speed.h"
 #include "train/run/stop_rule.h"
 #include "train/trainer.h"
@@ -84,12 +85,16 @@ class Replicas {
 
   /// Adds the step that was announced to this rank's times.
   void end_step(const StepResult& step);
+  /// PartGiving::begin, add and end, on all ranks.
+  std::vector<PartSource> announce_giving(PartGiving& giving, int processes);
+  PartGiving::Standing announce_given(PartGiving& giving, const StepResult& step);
+  void announce_end_of_giving(PartGiving& giving, bool calls);
   /// The times of all ranks, once after an exchange, when they are there. For the leader.
   std::optional<RankComparison> take_comparison() { return speed_.take(); }
 
   /// For the other ranks: performs what the leader announces, until announce_end, and returns how
   /// the run ended. Calls `before_step` as each step begins.
-  RunEnd follow(Trainer& trainer, CheckpointSaver& saver, MemoryCopies& copies,
+  RunEnd follow(Trainer& trainer, CheckpointSaver& saver, MemoryCopies& copies, PartGiving& giving,
                 const std::function<void(int64_t step)>& before_step = {});
   /// For the other ranks, also after `follow` has thrown: whether the leader is done with the
   /// state that the last step left. It is not before it has told the first state, while it replaces
@@ -117,6 +122,9 @@ class Replicas {
     kCopies,
     kOverlap,
     kLeaveOut,
+    kBeginGiving,
+    kGive,
+    kEndGiving,
     kJoin,
     kEnd
   };
@@ -125,7 +133,9 @@ class Replicas {
     int64_t detail = 0;  ///< kEvaluation: max_batches; kStep: 1 if another step is to follow, plus
                          ///< 2 if the ranks compare their times;
                          ///< kCollect: the number of the tensor; kSample: bytes of text;
-                         ///< kLeaveOut: the rank; kJoin: the number of places; kEnd: the RunEnd
+                         ///< kLeaveOut: the rank; kBeginGiving: processes for each part;
+                         ///< kEndGiving: 1 if these are called; kJoin: the number of places; kEnd:
+                         ///< the RunEnd
     uint64_t more = 0;   ///< kSample: the seed
   };
   Next agree(const Next& next);

@@ -104,6 +104,7 @@ TrainingRun::TrainingRun(const config::RunConfig& config, const RunDirectory& di
                                      group)),
       saver_(config, trainer_, replicas_.group()),
       copies_(config, trainer_, replicas_.group()),
+      parts_(trainer_, replicas_.group(), elastic),
       guard_(policy_of(config.train()), config.train().non_finite_limit()),
       held_out_(settings_.held_out),
       can_roll_back_(policy_of(config.train()) == NonFinite::kRollback ||
@@ -384,6 +385,7 @@ RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& grou
   if (begin) begin();
   CheckpointSaver saver(config, trainer, replicas.group());
   MemoryCopies copies(config, trainer, replicas.group());
+  PartGiving giving(trainer, replicas.group(), elastic);
   bool has_state = !carries || carried.steps >= 0;
   try {
     if (carries) {
@@ -391,7 +393,7 @@ RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& grou
       replicas.share_carried(trainer, carried);
       has_state = true;
     }
-    return replicas.follow(trainer, saver, copies, before_step);
+    return replicas.follow(trainer, saver, copies, giving, before_step);
   } catch (const dist::StoppedError&) {
     throw;
   } catch (const DistError& error) {

@@ -161,6 +161,11 @@ class TrainingRun {
   /// Begins to give the state to `count` of them. Returns whether they can be given it while the
   /// ranks train.
   bool begin_giving(int count, RunLog& log);
+  bool begin_giving_parts(int count, RunLog& log);
+  /// Goes on with that after a step.
+  StateGiver::Standing go_on_giving(const StepResult& step);
+  /// Ends it: what the processes have taken is of no use.
+  void end_giving();
   /// Whether nothing that follows a step changes the state that it left.
   bool is_usual(const StepResult& step) const;
   /// Whether the ranks that are left go on; then ElasticRun has what they go on with.
@@ -247,6 +252,8 @@ class TrainingRun {
   CheckpointSaver saver_;                   // its thread uses what is above
   MemoryCopies copies_;                     // as does this one
   std::optional<StateGiver> giver_;         ///< while processes take the state
+  PartGiving parts_;                        ///< the same of a model that is spread over ranks
+  int givings_ = 0;                         ///< of parts, that have been begun
   bool stands_still_ = false;               ///< for those that could not take it meanwhile
   NonFiniteGuard guard_;
   HeldOutWatch held_out_;

@@ -135,33 +135,38 @@ void TrainingRun::let_in(const StepResult& step, RunLog& log) {
   if (change_ && elastic_->door->ready() >= std::ssize(change_->waiting)) {
     change_->waiting.clear();  // they are here
   }
-  const Standing standing = giver_ ? giver_->add(step) : Standing::kNobody;
-  if (standing == Standing::kNobody) giver_.reset();
+  const Standing standing = go_on_giving(step);
+  const bool gives = giver_ || parts_.is_under_way();
   if (trainer_.steps_done() != step.step + 1 || !is_usual(step)) return;
   const int ranks = elastic_->members->size();
-  const int waiting = giver_ ? giver_->processes() : elastic_->door->ready();
+  const dist::Door::Given given = elastic_->door->given();
+  const int waiting = gives ? given.processes : elastic_->door->ready();
   const int count =
       count_to_call(config_, ranks, elastic_->most, waiting, trainer_.share().micro_batch_size);
-  if (count == 0) giver_.reset();  // with those that are left the ranks cannot share steps
+  if (count == 0) end_giving();  // with those that are left the ranks cannot share steps
   if (count == 0 || standing == Standing::kUnderWay) return;
-  if (!giver_ && !stands_still_ && begin_giving(count, log)) return;
+  if (!gives && !stands_still_ && standing == Standing::kNobody && begin_giving(count, log)) return;
+  // Those that are to keep a model together can only be called together.
+  if (parts_.is_under_way() && given.answering < count) return;
   // They would wait for the files.
   if (standing == Standing::kWhole && saver_.is_under_way() && !saver_.has_ended()) return;
   if (standing == Standing::kTooSlow) {
     log.note("the state is not taken as fast as the ranks train: they stand still to give it");
-    giver_.reset();  // what waits to be sent is of no use any more
+    end_giving();  // what waits to be sent is of no use any more
     stands_still_ = true;
   }
   finish_save(log);
+  replicas_.announce_end_of_giving(parts_, /*calls=*/true);
   const std::vector<std::string> places =
       elastic_->door->call(count, ranks, elastic_->members->invitation());
   if (!places.empty()) replicas_.announce_join(places);
+  if (!giver_) elastic_->door->end_giving();  // all have just been lost
 }
 
 bool TrainingRun::begin_giving(int count, RunLog& log) {
-  // Where parameters are updated during backward, their gradients do not say how they came about;
-  // of a model that is spread over ranks the leader has a part.
-  if (config_.optimizer().optimizer_in_backward() || trainer_.is_sharded()) return false;
+  // Where parameters are updated during backward, their gradients do not say how they came about.
+  if (config_.optimizer().optimizer_in_backward()) return false;
+  if (trainer_.is_sharded()) return begin_giving_parts(count, log);
   std::optional<LiveState> state = live_state(trainer_.task().model(), trainer_.optimizer());
   if (!state) return false;
   giver_.emplace(trainer_, *elastic_->door, *std::move(state), count);
@@ -170,6 +175,49 @@ bool TrainingRun::begin_giving(int count, RunLog& log) {
                          taking == 1 ? " takes" : "es take"));
   }
   return true;
+}
+
+bool TrainingRun::begin_giving_parts(int count, RunLog& log) {
+  // Processes that come again and again, and do not take their parts, are given them otherwise.
+  constexpr int kMost = 5;
+  if (givings_ == kMost) return false;
+  const int together = trainer_.sharded()->shard_size();
+  dist::Door& door = *elastic_->door;
+  if (door.begin_giving(count) < count) {
+    door.end_giving();  // one has just been lost
+    return true;
+  }
+  const std::vector<PartSource> sources = replicas_.announce_giving(parts_, count / together);
+  if (sources.empty()) {
+    door.end_giving();
+    return false;
+  }
+  ++givings_;
+  std::vector<std::string> told;
+  for (int i = 0; i < count; ++i) told.push_back(sources[static_cast<size_t>(i % together)].text());
+  door.give_each(std::move(told));
+  log.note(fmt::format("{} processes take the state while the ranks train", count));
+  return true;
+}
+
+StateGiver::Standing TrainingRun::go_on_giving(const StepResult& step) {
+  using Standing = StateGiver::Standing;
+  Standing standing = Standing::kNobody;
+  if (giver_) {
+    standing = giver_->add(step);
+    if (standing == Standing::kNobody) giver_.reset();
+  } else if (parts_.is_under_way()) {
+    standing = replicas_.announce_given(parts_, step);
+    if (!parts_.is_under_way()) elastic_->door->end_giving();
+  }
+  return standing;
+}
+
+void TrainingRun::end_giving() {
+  giver_.reset();
+  if (!parts_.is_under_way()) return;
+  replicas_.announce_end_of_giving(parts_, /*calls=*/false);
+  elastic_->door->end_giving();
 }
 
 bool TrainingRun::goes_on_after(const std::exception& error) noexcept {

@@ -279,7 +279,7 @@ void TrainingRun::keep_copies(RunLog& log, const std::exception& why) {
 
 void TrainingRun::go_back(RunLog& log) {
   finish_save(log);
-  giver_.reset();
+  end_giving();
   const int64_t next_batch = trainer_.position().batch;
   const SpikeRow row = trainer_.spikes().memory().row;
   const std::filesystem::path newest = newest_checkpoint(directory_.checkpoints());

@@ -124,7 +124,7 @@ TEST_F(ElasticGroups, AProcessThatComesCompletesTheGroupOfARankThatWaits) {
     EXPECT_EQ(changes[1]["ranks"], 2);
     EXPECT_EQ(changes[1]["ranks_left"], 4);
     EXPECT_EQ(changes[1]["ranks_joined"], 2);
-    EXPECT_GT(changes[1]["state_sent"], 0);
+    EXPECT_EQ(changes[1]["state_sent"], 0) << "parts are taken while the ranks train";
     EXPECT_EQ(changes[1]["steps_again"], 0);
     expect_bits_of_undisturbed_run(fmt::format("without rank {}", lost));
     forget_run();
