@@ -85,6 +85,37 @@ TEST_F(ElasticGroups, TheGroupsThatAreLeftComeToTheBitsOfAnUndisturbedRun) {
   }
 }
 
+TEST_F(ElasticGroups, AnotherGroupLeadsWhereTheLeadersIsBrokenAgainAndAgain) {
+  for (const bool loses_leader : {true, false}) {
+    const Processes ranks = start(6, 6, in_pairs());
+    // The first group is broken, and then that of the rank that leads.
+    ranks[loses_leader ? 0 : 1]->signal(SIGKILL);
+    const size_t leader = loses_leader ? 2 : 0;
+    ASSERT_TRUE(ranks[leader]->says("; going on with 4 ranks from")) << loses_leader;
+    const size_t waits = loses_leader ? 1 : 4;
+    ASSERT_TRUE(ranks[waits]->says("joining at the end of a step")) << loses_leader;
+    EXPECT_TRUE(goes_on()) << loses_leader;
+    // Rank 0 has taken the place of rank 4.
+    const size_t second = loses_leader ? 3 : 5;
+    ranks[second]->signal(SIGKILL);
+    // One more rank waits then, with which the first one makes a group.
+    ASSERT_TRUE(ranks[waits]->says("joined the run")) << loses_leader;
+    EXPECT_TRUE(goes_on()) << loses_leader;
+    std::vector<Launched*> all = {ranks[leader].get()};
+    for (size_t rank = 0; rank < 6; ++rank) {
+      const bool is_lost = rank == second || rank == (loses_leader ? 0U : 1U);
+      if (rank != leader && !is_lost) all.push_back(ranks[rank].get());
+    }
+    stop_and_expect_end(all);
+    for (const nlohmann::json& change : lines_of("restarts.jsonl")) {
+      EXPECT_EQ(change["restart"], 0) << change;
+      EXPECT_EQ(change["steps_again"], 0) << change;
+    }
+    expect_bits_of_undisturbed_run(loses_leader ? "without leaders" : "without their companions");
+    forget_run();
+  }
+}
+
 TEST_F(ElasticGroups, ARankMayBeLostAtAnyMomentWhileStatesAreSaved) {
   for (const char* more : {"--set checkpoint.every_steps=1",
                            "--set checkpoint.every_steps=1 --set checkpoint.asynchronous=true",
@@ -204,7 +235,8 @@ TEST_F(ElasticGroups, ARankThatWaitsEndsWithTheRunOrBySignal) {
 
 TEST_F(ElasticGroups, WithoutAWholeModelTheJobIsStartedAgain) {
   for (const auto& [faults, why] : std::vector<std::pair<const char*, const char*>>{
-           {"1@0:relu:7:kill,2@0:relu:7:kill,3@0:relu:7:kill", "1 of 4 ranks are left"},
+           {"1@0:relu:7:kill,2@0:relu:7:kill,3@0:relu:7:kill",
+            "ranks are left, and a model is kept by 2"},
            {"1@0:relu:7:kill,3@0:relu:7:kill", "do not have every part of the state"}}) {
     const Result result = launch(faults, "--max-restarts 1 --restart-delay 0").end();
     EXPECT_EQ(result.status, 0) << result.errors;
