@@ -15,6 +15,7 @@
 #include "dist/group/failure.h"
 #include "dist/rendezvous/rank_list.h"
 #include "train/report/metrics.h"
+#include "train/run/successor.h"
 #include "train/step_share.h"
 
 namespace lockstep::train {
@@ -207,6 +208,10 @@ bool meet_again(ElasticRun* elastic, const Survivor& survivor, const std::except
         add_present(change, before, elastic->members->hosts(), *outcome.met);
         const bool finishes = regrouping.add_sources(carried, survivor.state, *outcome.met);
         if (finishes) survivor.finish_step();
+        if (carried.successor && !carried.lock) {
+          carried.directory = carried.successor->directory();
+          carried.lock = carried.successor->release_lock();  // if this rank leads now
+        }
         carried.change = std::move(change);
         elastic->met = std::move(outcome.met);
         return true;
@@ -222,6 +227,12 @@ bool meet_again(ElasticRun* elastic, const Survivor& survivor, const std::except
   return false;
 }
 
+std::string take_lead(CarriedRun& carried, int64_t most) {
+  if (carried.lock) return "";
+  return carried.successor ? carried.successor->take_lead(most)
+                           : "the rank that was to lead is lost as well";
+}
+
 bool meet_again(ElasticRun& elastic, const config::RunConfig& config,
                 const std::exception& error) noexcept {
   if (!elastic.carried || elastic.carried->trainer.task == nullptr) return false;
@@ -229,9 +240,7 @@ bool meet_again(ElasticRun& elastic, const config::RunConfig& config,
   const Survivor survivor{.config = config,
                           .state = {.steps = carried.steps, .part = carried.trainer.part},
                           .micro_batch_size = carried.trainer.micro_batch_size,
-                          .take_lead = [&](int64_t) -> std::string {
-                            return carried.lock ? "" : "the rank that was to lead is lost as well";
-                          }};
+                          .take_lead = [&](int64_t most) { return take_lead(carried, most); }};
   return meet_again(&elastic, survivor, error, carried);
 }
 

@@ -25,6 +25,8 @@ class RunConfig;
 
 namespace lockstep::train {
 
+class Successor;
+
 /// The loss of ranks after which the others go on, or that processes have joined them.
 struct WorldChange {
   std::vector<int> lost;                  ///< by their numbers before it
@@ -65,6 +67,9 @@ struct CarriedRun {
   /// that is spread over groups of ranks what each rank has of it is told by `part_sources`.
   int source = -1;
   std::vector<int> part_sources;  ///< Arrangement::sources; empty where all have all state
+  /// What this rank knows of the leader that it followed, whose lock it can take if that one is
+  /// lost again before it has told the ranks of itself.
+  std::shared_ptr<Successor> successor;
   WorldChange change;
   /// When training began in this process.
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
@@ -119,6 +124,9 @@ bool meet_again(ElasticRun* elastic, const Survivor& survivor, const std::except
 /// Does the same where ranks are lost before what was carried could be taken.
 bool meet_again(ElasticRun& elastic, const config::RunConfig& config,
                 const std::exception& error) noexcept;
+
+/// Survivor::take_lead of a rank that has `carried`, whose `lock` is there once it leads.
+std::string take_lead(CarriedRun& carried, int64_t most);
 
 /// Fills in who of `hosts`, of which the first `ranks` were ranks, was not there, who waits, and
 /// who has joined.

@@ -374,13 +374,13 @@ RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& grou
   trainer.set_stop_request(stop);
   Replicas replicas(&group);
   CarriedRun carried;
-  std::optional<Successor> successor;
+  std::shared_ptr<Successor> successor;
   if (carries) {
     carried = *std::exchange(elastic->carried, std::nullopt);
   } else {
     replicas.require_same_model(trainer.task().model());
     replicas.require_same_data(trainer.task());
-    successor.emplace(config, group);
+    successor = std::make_shared<Successor>(config, group);
   }
   if (begin) begin();
   CheckpointSaver saver(config, trainer, replicas.group());
@@ -389,7 +389,7 @@ RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& grou
   bool has_state = !carries || carried.steps >= 0;
   try {
     if (carries) {
-      successor.emplace(config, group);
+      successor = std::make_shared<Successor>(config, group);
       replicas.share_carried(trainer, carried);
       has_state = true;
     }
@@ -399,20 +399,15 @@ RunEnd follow_training(const config::RunConfig& config, dist::ProcessGroup& grou
   } catch (const DistError& error) {
     std::optional<StepResult> finished;
     has_state = has_state && !replicas.replaces_state();
+    // Of the leader that is lost, which may be the one before if it has not told of itself again.
+    if (successor) carried.successor = successor;
     const Survivor survivor{.config = config,
                             .state = has_state ? state_told(trainer) : StateTold(),
                             .micro_batch_size = trainer.share().micro_batch_size,
                             .finish_step = [&] { finished = trainer.finish_step(); },
-                            .take_lead = [&](int64_t most) -> std::string {
-                              return successor ? successor->take_lead(most)
-                                               : "the rank that was to lead is lost as well";
-                            }};
+                            .take_lead = [&](int64_t most) { return take_lead(carried, most); }};
     if (meet_again(elastic, survivor, error, carried)) {
       wait_for_threads(saver, copies);
-      if (successor) {
-        carried.directory = successor->directory();
-        carried.lock = successor->release_lock();
-      }
       carried.trainer = trainer.leave();
       if (replicas.last_step()) carried.last = replicas.last_step();
       if (finished) carried.last = finished;

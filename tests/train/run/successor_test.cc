@@ -10,6 +10,7 @@
 #include "tests/core/expect_error.h"
 #include "tests/train/rank_runs.h"
 #include "train/run/checkpoint_state.h"
+#include "train/run/elastic.h"
 
 namespace lockstep::train {
 namespace {
@@ -61,6 +62,20 @@ TEST_F(SuccessorTest, LeavesTheRunOfALeaderThatEndedByItself) {
   EXPECT_EQ(refusal(5, 5),
             "rank 0 still holds the run's lock, has ended by itself, or has a successor");
   EXPECT_EQ(successor_->release_lock(), nullptr);
+}
+
+TEST_F(SuccessorTest, LeadsForALeaderThatIsLostBeforeItHasToldOfItselfAgain) {
+  put_file(directory_.metrics(), "{\"step\":5,\"loss\":2.5}\n");
+  CarriedRun carried;
+  EXPECT_EQ(take_lead(carried, 5), "the rank that was to lead is lost as well");
+  carried.successor = std::make_shared<Successor>(*std::move(successor_));
+  kill_leader();
+  EXPECT_EQ(take_lead(carried, 5), "");
+  EXPECT_EQ(take_lead(carried, 5), "") << "once more, as others are lost meanwhile";
+  carried.lock = carried.successor->release_lock();
+  ASSERT_NE(carried.lock, nullptr);
+  EXPECT_EQ(RunLock::holder(directory_), carried.lock->owner());
+  EXPECT_EQ(take_lead(carried, 5), "") << "it leads already";
 }
 
 /// A trainer that has done so many steps, all of them recorded by the leader.
