@@ -168,6 +168,21 @@ TEST_F(TakingParts, ARankMayBeLostMeanwhile) {
   }
 }
 
+TEST_F(TakingParts, TheLeaderMayBeLostAsTheRanksMeetTheProcesses) {
+  for (int i = 0; i < 3; ++i) {
+    const Processes ranks = start(4, 6, in_pairs());
+    const auto fifth = newcomer(6), sixth = newcomer(6);
+    ASSERT_TRUE(fifth->says("joined the run"));
+    ranks[0]->signal(SIGKILL);  // most likely before it has told the others that it leads again
+    EXPECT_TRUE(ranks[2]->says("rank 0 on host"));
+    EXPECT_TRUE(ranks[1]->says("joining at the end of a step"));  // it has found who leads now
+    EXPECT_TRUE(goes_on());
+    stop_and_expect_end({ranks[2].get(), ranks[3].get(), ranks[1].get()});
+    expect_bits_of_undisturbed_run("without the first leader");
+    remove_runs();
+  }
+}
+
 TEST_F(TakingParts, TheRunMayEndMeanwhile) {
   const Processes ranks = start(2, 4, in_pairs());
   const auto third = newcomer(4), fourth = newcomer(4);
