@@ -10,9 +10,9 @@
 namespace lockstep::train {
 
 /// Gives the state of a run to processes that wait to join it, while its ranks train on. For the
-/// leader, which has all state.
+/// leader, which has all state, and for a rank that gives its part of it (PartGiver).
 ///
-/// Between two steps the leader copies some parameters with what the optimizer keeps for them, at
+/// Between two steps the rank copies some parameters with what the optimizer keeps for them, at
 /// most a quarter of the state, and from then on the gradients of each step of all that it has
 /// given, with which the processes make the same updates (StateTaker). The door sends the copies
 /// while the next step is computed. Once all is given, and nearly all of it taken, the processes
