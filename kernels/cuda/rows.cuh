@@ -11,7 +11,14 @@ namespace lockstep::cuda {
 struct WarpRows {
   static constexpr int kThreads = kWarpThreads;
   __device__ static int thread() { return lane_index(); }
-  __device__ static int64_t first() { return int64_t{blockIdx.x} * warp_count() + warp_index(); }
+  __device__ static int64_t first() {
+    int warp = warp_index();
+#if defined(__CUDA_ARCH__)
+    // nvcc keeps what a shuffle has made equal in all lanes in uniform registers.
+    warp = __shfl_sync(kAllLanes, warp, 0);
+#endif
+    return int64_t{blockIdx.x} * warp_count() + warp;
+  }
   __device__ static int64_t step() { return int64_t{gridDim.x} * warp_count(); }
   template <class Op>
   __device__ static typename Op::Element combine(typename Op::Element value) {
@@ -129,13 +136,15 @@ __device__ inline bool alike(const void* a, const void* b) {
 // and Stream<T> are functions that take the arguments.
 #define LS_ROW_KERNEL(Name, Params, ...) \
   LS_CUDA_KERNEL(Name, Params, ::lockstep::cuda::kRowThreads) { __VA_ARGS__(p); }
+#define LS_RESIDENT_ROW_KERNEL(Name, Params, blocks, ...) \
+  LS_CUDA_KERNEL_RESIDENT(Name, Params, ::lockstep::cuda::kRowThreads, blocks) { __VA_ARGS__(p); }
 // Three resident blocks of 256 threads with 32 elements each are needed to saturate memory.
-#define LS_HELD_ROW_KERNEL(Name, Params, ...) \
-  LS_CUDA_KERNEL_RESIDENT(Name, Params, ::lockstep::cuda::kRowThreads, 3) { __VA_ARGS__(p); }
-#define LS_SCALAR_ROW_KERNELS(Name, Params, T, Suffix, Held, Stream)                               \
+#define LS_HELD_ROW_KERNEL(Name, Params, ...) LS_RESIDENT_ROW_KERNEL(Name, Params, 3, __VA_ARGS__)
+#define LS_HELD_SCALAR_ROW_KERNELS(Name, Params, T, Suffix, Held)                                  \
   LS_ROW_KERNEL(Name##_##Suffix##_warp_scalar, Params, Held<T, ::lockstep::cuda::WarpRows, 1, 32>) \
-  LS_ROW_KERNEL(Name##_##Suffix##_block_scalar, Params,                                            \
-                Held<T, ::lockstep::cuda::BlockRows, 1, 32>)                                       \
+  LS_ROW_KERNEL(Name##_##Suffix##_block_scalar, Params, Held<T, ::lockstep::cuda::BlockRows, 1, 32>)
+#define LS_SCALAR_ROW_KERNELS(Name, Params, T, Suffix, Held, Stream) \
+  LS_HELD_SCALAR_ROW_KERNELS(Name, Params, T, Suffix, Held)          \
   LS_ROW_KERNEL(Name##_##Suffix##_stream, Params, Stream<T>)
 #define LS_PACKED_ROW_KERNELS(Name, Params, T, Suffix, kPack, Held, Stream)                       \
   LS_SCALAR_ROW_KERNELS(Name, Params, T, Suffix, Held, Stream)                                    \
@@ -145,8 +154,11 @@ __device__ inline bool alike(const void* a, const void* b) {
   LS_ROW_KERNEL(Name##_##Suffix##_block8, Params, Held<T, ::lockstep::cuda::BlockRows, kPack, 8>) \
   LS_HELD_ROW_KERNEL(Name##_##Suffix##_block32, Params,                                           \
                      Held<T, ::lockstep::cuda::BlockRows, kPack, 32>)
-#define LS_ROW_KERNELS(Name, Params, Held, Stream)                                 \
+// All but f64.
+#define LS_FLOAT_ROW_KERNELS(Name, Params, Held, Stream)                           \
   LS_PACKED_ROW_KERNELS(Name, Params, float, f32, 4, Held, Stream)                 \
   LS_PACKED_ROW_KERNELS(Name, Params, ::lockstep::BFloat16, bf16, 8, Held, Stream) \
-  LS_PACKED_ROW_KERNELS(Name, Params, ::lockstep::Half, f16, 8, Held, Stream)      \
+  LS_PACKED_ROW_KERNELS(Name, Params, ::lockstep::Half, f16, 8, Held, Stream)
+#define LS_ROW_KERNELS(Name, Params, Held, Stream) \
+  LS_FLOAT_ROW_KERNELS(Name, Params, Held, Stream) \
   LS_SCALAR_ROW_KERNELS(Name, Params, double, f64, Held, Stream)

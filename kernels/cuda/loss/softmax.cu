@@ -110,10 +110,13 @@ __device__ void softmax_columns(const SoftmaxLines& p) {
 
 }  // namespace
 
-LS_ROW_KERNELS(softmax, SoftmaxLines, softmax_held, softmax_stream)
+LS_FLOAT_ROW_KERNELS(softmax, SoftmaxLines, softmax_held, softmax_stream)
 LS_ROW_KERNEL(softmax_f32_columns, SoftmaxLines, softmax_columns<float>)
 LS_ROW_KERNEL(softmax_bf16_columns, SoftmaxLines, softmax_columns<BFloat16>)
 LS_ROW_KERNEL(softmax_f16_columns, SoftmaxLines, softmax_columns<Half>)
-LS_ROW_KERNEL(softmax_f64_columns, SoftmaxLines, softmax_columns<double>)
+LS_HELD_SCALAR_ROW_KERNELS(softmax, SoftmaxLines, double, f64, softmax_held)
+// Unless nvcc is told how many resident blocks are enough, it spills registers to have more.
+LS_RESIDENT_ROW_KERNEL(softmax_f64_stream, SoftmaxLines, 4, softmax_stream<double>)
+LS_RESIDENT_ROW_KERNEL(softmax_f64_columns, SoftmaxLines, 3, softmax_columns<double>)
 
 }  // namespace lockstep::cuda
