@@ -282,22 +282,46 @@ void FakeDriver::run_until_done(Stream& stream, const Mark* last) {
   if (--running_ == 0) set_reach();
 }
 
+bool FakeDriver::begins_to_hang() {
+  const bool is_time = !hang_file_.empty() && access(hang_file_.c_str(), F_OK) == 0;
+  if (is_time) hang_file_.clear();
+  return std::exchange(hangs_at_once_, false) || is_time;
+}
+
+void FakeDriver::hang() {
+  const std::lock_guard lock(mutex_);
+  hangs_at_once_ = true;
+}
+
+void FakeDriver::release() {
+  const std::lock_guard lock(mutex_);
+  hangs_at_once_ = false;
+  hang_file_.clear();
+  for (auto& [key, stream] : streams_) stream->hangs = false;
+  for (auto& [device, stream] : null_streams_) stream.hangs = false;
+  released_.notify_all();
+}
+
 void FakeDriver::run_tasks(Stream& stream, const Mark* last) {
-  while (!stream.tasks.empty() && (last == nullptr || !last->done)) {
-    const Task task = std::move(stream.tasks.front());
-    stream.tasks.pop_front();
-    if (task.wait_for != nullptr) {
-      if (!task.wait_for->done) run_until_done(*task.wait_for->stream, task.wait_for.get());
+  while (!stream.hangs && !stream.tasks.empty() && (last == nullptr || !last->done)) {
+    if (const std::shared_ptr<Mark> mark = stream.tasks.front().wait_for) {
+      if (!mark->done) run_until_done(*mark->stream, mark.get());
+      if (!mark->done) return;
+      stream.tasks.pop_front();
       continue;
     }
+    stream.hangs = stream.tasks.front().may_hang && begins_to_hang();
+    if (stream.hangs) return;
+    const Task task = std::move(stream.tasks.front());
+    stream.tasks.pop_front();
     time_ = stands_in_ ? now_ms() : time_ + 1;
     task.run();
   }
 }
 
-void FakeDriver::put(Stream& stream, std::function<void()> work) {
+void FakeDriver::put(Stream& stream, std::function<void()> work, bool may_hang) {
   if (stream.capture == nullptr) {
-    stream.tasks.push_back({std::move(work), nullptr});
+    stream.tasks.push_back({std::move(work), nullptr, may_hang});
     if (the_one_->runs_at_once_) the_one_->run_until_done(stream);
     return;
   }

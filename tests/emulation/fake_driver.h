@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -50,6 +51,12 @@ class FakeDriver {
     coming_poison_ = result;
     poison_file_ = std::move(file);
   }
+  /// Makes the next kernel that runs hang: it, and what waits for it, does not end until `release`,
+  /// nor do calls that wait for it.
+  void hang();
+  /// Does that with the first kernel that runs once there is a file of this name.
+  void hang_at(std::string file) { hang_file_ = std::move(file); }
+  void release();
   void disable_granules() { has_granules_ = false; }
   /// What the devices' attributes say of exportable memory, and of memory that network cards reach.
   void set_exportable(bool is) { is_exportable_ = is; }
@@ -119,11 +126,13 @@ class FakeDriver {
   struct Task {
     std::function<void()> run;       ///< null for a wait
     std::shared_ptr<Mark> wait_for;  ///< mark to wait for, if any
+    bool may_hang = false;           ///< a kernel, or a graph of them
   };
   struct Stream {
     int device = 0;
     int priority = 0;
     bool foreign = false;
+    bool hangs = false;  ///< in its first task
     std::deque<Task> tasks;
     std::shared_ptr<Capture> capture;  ///< records its work, if not null
     std::map<Stream*, size_t> after;
@@ -174,11 +183,22 @@ class FakeDriver {
   void run_kernel(const emulation::Launch& launch);
   void run_until_done(Stream& stream, const Mark* last = nullptr);
   void run_tasks(Stream& stream, const Mark* last);
+  /// Runs the stream's work until `is_done`, and waits while it hangs. `lock` is that of the call,
+  /// the only one.
+  template <class Done>
+  void run_to_the_end(std::unique_lock<std::recursive_mutex>& lock, Stream& stream,
+                      const Mark* last, const Done& is_done) {
+    while (!is_done()) {
+      run_until_done(stream, last);
+      if (!is_done()) released_.wait(lock);
+    }
+  }
+  bool begins_to_hang();
   /// mprotect flags of device memory: none while no work runs in stand-in mode.
   int reach() const;
   void set_reach() const;
   /// Queues work on the stream, or records it in its capture.
-  static void put(Stream& stream, std::function<void()> work);
+  static void put(Stream& stream, std::function<void()> work, bool may_hang = false);
   /// Invalidates a capture after a call that must not be captured.
   CUresult break_capture(Capture& capture, CUresult why, const char* what);
   CUresult wait_captured(Stream& stream, const Event& event);
@@ -204,6 +224,9 @@ class FakeDriver {
   CUresult poison_ = CUDA_SUCCESS;
   CUresult coming_poison_ = CUDA_SUCCESS;
   std::string poison_file_;
+  bool hangs_at_once_ = false;
+  std::string hang_file_;
+  std::condition_variable_any released_;
   static constexpr int kPatience = 16;
   int unanswered_ = 0;  ///< number of queries answered "not ready"
   int file_ = -1;

@@ -164,11 +164,11 @@ struct FakeDriver::Calls {
     return CUDA_SUCCESS;
   }
   static CUresult finish_context() {
-    LS_FAKE_DEVICE("cuCtxSynchronize");
+    LS_FAKE_WAIT("cuCtxSynchronize");
     for (auto& [key, stream] : fake.streams_) {
       if (stream->device != fake.device_of(current_)) continue;
       if (stream->capture != nullptr) return unsupported(*stream);
-      fake.run_until_done(*stream);
+      fake.run_to_the_end(lock, *stream, nullptr, [&] { return stream->tasks.empty(); });
     }
     return fake.poison_;
   }
@@ -217,11 +217,11 @@ struct FakeDriver::Calls {
     return stream->tasks.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   }
   static CUresult finish_stream(CUstream handle) {
-    LS_FAKE_DEVICE("cuStreamSynchronize");
+    LS_FAKE_WAIT("cuStreamSynchronize");
     Stream* const stream = fake.find(handle);
     if (stream == nullptr) return fake.refuse("waits for no stream");
     if (stream->capture != nullptr) return unsupported(*stream);
-    fake.run_until_done(*stream);
+    fake.run_to_the_end(lock, *stream, nullptr, [&] { return stream->tasks.empty(); });
     return fake.poison_;
   }
   static CUresult wait_event(CUstream handle, CUevent event_handle, unsigned) {
@@ -232,7 +232,7 @@ struct FakeDriver::Calls {
     if (event->capture != nullptr || (stream->capture != nullptr && event->mark != nullptr)) {
       return fake.wait_captured(*stream, *event);
     }
-    if (event->mark != nullptr) stream->tasks.push_back({nullptr, event->mark});
+    if (event->mark != nullptr) stream->tasks.push_back({.run = nullptr, .wait_for = event->mark});
     return CUDA_SUCCESS;
   }
   static CUresult create_event(CUevent* out, unsigned flags) {
@@ -267,7 +267,7 @@ struct FakeDriver::Calls {
                                mark->done = true;
                                mark->time = fake.time_;
                              },
-                             nullptr});
+                             nullptr, false});
     return CUDA_SUCCESS;
   }
   static CUresult query_event(CUevent handle) {
@@ -281,12 +281,12 @@ struct FakeDriver::Calls {
     return event->mark == nullptr || event->mark->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
   }
   static CUresult finish_event(CUevent handle) {
-    LS_FAKE_DEVICE("cuEventSynchronize");
+    LS_FAKE_WAIT("cuEventSynchronize");
     const Event* const event = fake.find(handle);
     if (event == nullptr) return fake.refuse("waits for no event");
     if (event->capture != nullptr) return captured(*event);
-    if (event->mark != nullptr && !event->mark->done) {
-      fake.run_until_done(*event->mark->stream, event->mark.get());
+    if (const std::shared_ptr<Mark> mark = event->mark) {
+      fake.run_to_the_end(lock, *mark->stream, mark.get(), [&] { return mark->done; });
     }
     return fake.poison_;
   }
@@ -437,11 +437,14 @@ struct FakeDriver::Calls {
                                        .name = function.kernel->name,
                                        .device = stream->device,
                                        .call = call.number()};
-    put(*stream, [&fake, launch, piece, parameters = std::move(parameters)]() mutable {
-      const emulation::NotedWork noted(piece);
-      launch.parameters = parameters.data();
-      fake.run_kernel(launch);
-    });
+    put(
+        *stream,
+        [&fake, launch, piece, parameters = std::move(parameters)]() mutable {
+          const emulation::NotedWork noted(piece);
+          launch.parameters = parameters.data();
+          fake.run_kernel(launch);
+        },
+        true);
     return CUDA_SUCCESS;
   }
 
@@ -511,9 +514,12 @@ struct FakeDriver::Calls {
     }
     if (stream->capture != nullptr) return fake.refuse("launches a graph in a capture");
     emulation::note_queued("graph");
-    put(*stream, [work = found->second] {
-      for (const auto& each : *work) each();
-    });
+    put(
+        *stream,
+        [work = found->second] {
+          for (const auto& each : *work) each();
+        },
+        true);
     return CUDA_SUCCESS;
   }
   static CUresult destroy_graph(CUgraph graph) {

@@ -14,6 +14,12 @@
   const std::lock_guard lock(fake.mutex_); \
   if (const CUresult failed = fake.enter_device(name); failed != CUDA_SUCCESS) return failed
 
+/// Also gives the lock a name, for calls that wait.
+#define LS_FAKE_WAIT(name)            \
+  FakeDriver& fake = *the_one_;       \
+  std::unique_lock lock(fake.mutex_); \
+  if (const CUresult failed = fake.enter_device(name); failed != CUDA_SUCCESS) return failed
+
 namespace lockstep::cuda {
 
 inline void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address); }

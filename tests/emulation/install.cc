@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "core/cuda/runtime.h"
 #include "tests/emulation/fake_cublas_lt.h"
@@ -26,18 +27,20 @@ size_t setting(const char* name, size_t otherwise) {
   return otherwise;
 }
 
-/// Makes the GPU fail as the variable says: "214:FILE" with CUDA's error 214 once there is FILE.
+/// Makes the GPU fail as the variable says: "214:FILE" with CUDA's error 214 once there is FILE,
+/// "hang:FILE" without an error, in a kernel that does not end.
 void set_fault(FakeDriver& driver) {
   const char* const text = std::getenv("LOCKSTEP_EMULATED_FAULT");
   if (text == nullptr) return;
+  if (std::string_view(text).starts_with("hang:")) return driver.hang_at(text + 5);
   char* colon = nullptr;
   const long result = std::strtol(text, &colon, 10);
   if (result > 0 && *colon == ':') {
     driver.poison_at(static_cast<CUresult>(result), colon + 1);
   } else {
     std::fprintf(stderr,
-                 "[emulated GPU] LOCKSTEP_EMULATED_FAULT is \"%s\": expected an error's number, a "
-                 "colon and a file.\n",
+                 "[emulated GPU] LOCKSTEP_EMULATED_FAULT is \"%s\": expected an error's number, or "
+                 "hang, a colon and a file.\n",
                  text);
   }
 }
