@@ -56,8 +56,11 @@ struct Runtime::Parts {
   Memory memory{context};
   Streams streams{context};
   Events events{context};
+  StreamMarks marks{context, streams, events};
   Modules modules{context};
   Faults faults{{DeviceType::kCUDA, static_cast<int8_t>(context.index())}, memory};
+  /// Held while captures begin and end, and while streams are marked: a mark must not be captured.
+  Mutex capturing;
   std::atomic<int> captures = 0;  ///< captures in progress
 };
 
@@ -155,6 +158,7 @@ void Runtime::launch_kernel(const Stream& stream, Kernel kernel, const LaunchSha
                             const void* parameters) {
   Parts& device = parts(stream);
   launch_kernel(device, stream, device.modules.function(kernel), shape, parameters);
+  device.marks.note(stream.id, static_cast<Queued>(kernel.number()));
 }
 
 void Runtime::launch_kernel(const Stream& stream, const void* image, const char* kernel,
@@ -166,6 +170,7 @@ void Runtime::launch_kernel(const Stream& stream, const void* image, const char*
            "between the module and the host's code?",
            kernel, taken, parameters.size());
   launch_kernel(device, stream, function, shape, parameters.data());
+  device.marks.note(stream.id, kImageKernel);
 }
 
 void Runtime::launch_kernel(Parts& device, const Stream& stream, CUfunction kernel,
@@ -210,6 +215,7 @@ void Runtime::begin_capture(const Stream& stream) {
   const ContextGuard guard(device.context);
   // Relaxed mode, because the allocator takes memory and modules are loaded during a capture.
   // Unsafe calls are rejected here instead (require_no_capture), with the operator's name.
+  const MutexLock lock(device.capturing);
   LS_CUDA(device.context.driver(), cuStreamBeginCapture, queue, CU_STREAM_CAPTURE_MODE_RELAXED);
   ++device.captures;
 }
@@ -220,8 +226,11 @@ CUgraphExec Runtime::end_capture(const Stream& stream) {
   const ContextGuard guard(device.context);
   const Driver& driver = device.context.driver();
   CUgraph graph = nullptr;
-  --device.captures;
-  LS_CUDA(driver, cuStreamEndCapture, queue, &graph);
+  {
+    const MutexLock lock(device.capturing);
+    --device.captures;
+    LS_CUDA(driver, cuStreamEndCapture, queue, &graph);
+  }
   CUgraphExec executable = nullptr;
   const CUresult result = driver.cuGraphInstantiate(&executable, graph, 0);
   (void)driver.cuGraphDestroy(graph);
@@ -235,6 +244,7 @@ void Runtime::drop_capture(const Stream& stream) noexcept {
     const CUstream queue = device.streams.get(stream.id);
     const ContextGuard guard(device.context);
     CUgraph graph = nullptr;
+    const MutexLock lock(device.capturing);
     --device.captures;
     // `graph` stays null if something could not be recorded.
     (void)device.context.driver().cuStreamEndCapture(queue, &graph);
@@ -249,6 +259,7 @@ void Runtime::launch_graph(const Stream& stream, CUgraphExec graph) {
   const CUstream queue = device.streams.get(stream.id);
   const ContextGuard guard(device.context);
   LS_CUDA(device.context.driver(), cuGraphLaunch, graph, queue);
+  device.marks.note(stream.id, kReplay);
 }
 
 void Runtime::destroy_graph(int device, CUgraphExec graph) noexcept {
@@ -258,6 +269,19 @@ void Runtime::destroy_graph(int device, CUgraphExec graph) noexcept {
     (void)context.driver().cuGraphExecDestroy(graph);
   } catch (const std::exception&) {
     // The graph was destroyed with the device.
+  }
+}
+
+StreamMarks::Look Runtime::look_at_marks(int device) {
+  Parts& on = parts(device);
+  try {
+    const StreamMarks::Look look = on.marks.look();
+    const MutexLock lock(on.capturing);
+    if (on.captures.load() == 0) on.marks.mark();
+    return look;
+  } catch (const DeviceError&) {
+    on.marks.clear();
+    throw;
   }
 }
 
@@ -289,7 +313,11 @@ void Runtime::destroy_stream(const Stream& stream) noexcept {
 
 int Runtime::priority(const Stream& stream) { return parts(stream).streams.priority(stream.id); }
 
-void* Runtime::native(const Stream& stream) { return parts(stream).streams.get(stream.id); }
+void* Runtime::native(const Stream& stream) {
+  Parts& device = parts(stream);
+  device.marks.note(stream.id, kLibrary);
+  return device.streams.get(stream.id);
+}
 
 bool Runtime::query(const Stream& stream) {
   Parts& device = parts(stream);
@@ -343,6 +371,7 @@ void Runtime::record(void* event, const Stream& stream) {
   const CUstream queue = device.streams.get(stream.id);
   const ContextGuard guard(device.context);
   LS_CUDA(device.context.driver(), cuEventRecord, handle(event).native, queue);
+  device.marks.note(stream.id);
   handle(event).recorded = true;
   handle(event).captured = is_capturing(device, queue);
 }
@@ -356,6 +385,7 @@ void Runtime::wait(const Stream& stream, void* event) {
   const ContextGuard guard(device.context);
   LS_CUDA(device.context.driver(), cuStreamWaitEvent, queue, handle(event).native,
           CU_EVENT_WAIT_DEFAULT);
+  device.marks.note(stream.id);
 }
 
 bool Runtime::query(void* event) {
@@ -407,6 +437,7 @@ void Runtime::copy(const Stream& stream, void* to, const void* from, size_t byte
   // Unified addressing: the driver finds the direction from the addresses.
   LS_CUDA(device.context.driver(), cuMemcpyAsync, reinterpret_cast<CUdeviceptr>(to),
           reinterpret_cast<CUdeviceptr>(from), bytes, queue);
+  device.marks.note(stream.id, kCopy);
 }
 
 bool Runtime::reaches_peer(int device, int peer) {
@@ -458,6 +489,7 @@ void Runtime::copy_between(const Stream& stream, void* to, Device to_device, con
   // cuMemcpyAsync has one context only and refuses mapped memory that its device may not access.
   LS_CUDA(device.context.driver(), cuMemcpyPeerAsync, reinterpret_cast<CUdeviceptr>(to),
           target.get(), reinterpret_cast<CUdeviceptr>(from), source.get(), bytes, queue);
+  device.marks.note(stream.id, kCopy);
 }
 
 void Runtime::add_callback(const Stream& stream, std::function<void()> callback) {
@@ -468,6 +500,7 @@ void Runtime::add_callback(const Stream& stream, std::function<void()> callback)
   auto owned = std::make_unique<std::function<void()>>(std::move(callback));
   LS_CUDA(device.context.driver(), cuLaunchHostFunc, queue, &run_callback, owned.get());
   (void)owned.release();  // run_callback owns it now
+  device.marks.note(stream.id);
 }
 
 Runtime& runtime() {

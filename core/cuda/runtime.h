@@ -10,6 +10,7 @@
 #include "core/cuda/driver.h"
 #include "core/cuda/faults.h"
 #include "core/cuda/launch.h"
+#include "core/cuda/stream_marks.h"
 #include "core/device/device_runtime.h"
 
 namespace lockstep::cuda {
@@ -55,6 +56,10 @@ class Runtime final : public DeviceRuntime {
   // Peers; see core/cuda/peer.h.
   bool reaches_peer(int device, int peer);
   void open_peer(int device, int peer);
+
+  /// Looks which marks on the device's streams were reached, and marks what is queued now, unless a
+  /// graph is being captured. By one thread at a time.
+  StreamMarks::Look look_at_marks(int device);
 
   /// Invalid elements that kernels of a device recorded.
   Faults& faults(int device);

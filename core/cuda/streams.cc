@@ -78,6 +78,17 @@ void Streams::destroy(int32_t id) noexcept {
   end(gone);
 }
 
+void Streams::each_own(const std::function<void(int32_t id, CUstream stream)>& visit) {
+  for (int32_t id = 0; id < kPooled; ++id) {
+    const CUstream stream = pooled_[static_cast<size_t>(id)].load(std::memory_order_acquire);
+    if (stream != nullptr) visit(id, stream);
+  }
+  const MutexLock lock(mutex_);
+  for (const auto& [id, stream] : numbered_) {
+    if (!stream.adopted) visit(id, stream.native);
+  }
+}
+
 void Streams::end(const Numbered& stream) noexcept {
   try {
     const Driver& driver = context_.driver();

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 
 #include "core/base/mutex.h"
@@ -36,6 +37,9 @@ class Streams {
   /// Waits for the stream's work, then destroys it, or, if it was adopted, removes it. Pooled
   /// streams stay.
   void destroy(int32_t id) noexcept;
+
+  /// Visits the streams that were made here. None of them is destroyed meanwhile.
+  void each_own(const std::function<void(int32_t id, CUstream stream)>& visit);
 
  private:
   static constexpr int32_t kPooled = 1 + 2 * kPoolStreams;

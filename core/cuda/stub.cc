@@ -5,6 +5,7 @@
 #include "core/cuda/device_facts.h"
 #include "core/cuda/device_state.h"
 #include "core/cuda/graph.h"
+#include "core/cuda/hang_watch.h"
 #include "core/cuda/launch.h"
 #include "core/cuda/nvtx.h"
 #include "core/cuda/pattern.h"
@@ -40,6 +41,14 @@ bool reaches_peer(int, int) { return false; }
 void open_peer(int, int) {
   throw DeviceError("[open_peer] this build has no CUDA. Build where nvcc is found.");
 }
+
+struct HangWatch::State {};
+
+HangWatch::HangWatch(Device, std::chrono::milliseconds, Told) {
+  throw DeviceError("[HangWatch] this build has no CUDA. Build where nvcc is found.");
+}
+HangWatch::~HangWatch() = default;
+uint64_t HangWatch::looks() const { return 0; }
 
 const SpanMirror* nvtx_mirror() { return nullptr; }
 
