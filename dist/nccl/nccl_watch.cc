@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/device/rank_waits.h"
 #include "dist/group/failure.h"
 
 namespace lockstep::dist {
@@ -166,6 +167,8 @@ bool NcclWatch::look_after(Entry& entry) {
            "not arrive. `lockstep trace` shows what each rank did. Its time is set with the "
            "group's timeout.",
            queued.op, queued.what, std::chrono::duration<double>(queued.timeout).count());
+  // Until then the device waits for other ranks, and does not hang itself.
+  if (entry.started) note_wait_for_ranks(queued.ends.stream().device);
   return false;
 }
 

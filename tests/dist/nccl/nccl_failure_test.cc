@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/device/rank_waits.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/stream.h"
 #include "dist/flight/flight_log.h"
@@ -166,6 +167,17 @@ TEST(NcclFailure, TimeDoesNotRunWhileWorkBeforeTheOperationIsNotDone) {
   all_nccl_ranks(fake, {.size = 2}, [](NcclGroup& group) {
     group.set_timeout(1s);
     current_stream(kHostDevice).add_callback([] { std::this_thread::sleep_for(1500ms); });
+    group.all_reduce(host_ones(8)).synchronize();
+  });
+}
+
+TEST(NcclFailure, ADeviceWhoseOperationWaitsForAnotherRankIsKnownToWait) {
+  FakeNccl fake;
+  const uint64_t before = waits_for_ranks(kHostDevice);
+  all_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
+    while (group.rank() == 1 && waits_for_ranks(kHostDevice) == before) {
+      std::this_thread::sleep_for(1ms);
+    }
     group.all_reduce(host_ones(8)).synchronize();
   });
 }
