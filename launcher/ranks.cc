@@ -1,6 +1,7 @@
 #include "launcher/ranks.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -16,7 +17,9 @@
 #include "core/base/check.h"
 #include "core/base/environment_flag.h"
 #include "core/base/log_text.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
+#include "core/cuda/hang_watch.h"
 #include "core/device/device_runtime.h"
 #include "dist/group/agreement.h"
 #include "dist/group/mpi_group.h"
@@ -233,6 +236,51 @@ void assign_devices(Ranks& ranks, const config::RunConfig& config) {
   if (ranks.group != nullptr) {
     use_nccl(ranks, parse_device(config.device()), train::nccl_options(config));
   }
+}
+
+struct DeviceWatch::State {
+  [[noreturn]] void end(const std::string& text);
+
+  Mutex lock;
+  std::weak_ptr<dist::Communicator> communicator LS_GUARDED_BY(lock);
+  int rank LS_GUARDED_BY(lock) = 0;
+  int size LS_GUARDED_BY(lock) = 1;
+  std::unique_ptr<cuda::HangWatch> watch;
+};
+
+void DeviceWatch::State::end(const std::string& text) {
+  const DeviceError error(text);
+  std::shared_ptr<dist::Communicator> others;
+  std::string whose;
+  {
+    const MutexLock guard(lock);
+    others = communicator.lock();
+    if (size > 1) whose = fmt::format("rank {}: ", rank);
+  }
+  write_log(stderr, fmt::format("{}{}\n", whose, error_text(error)));
+  if (others != nullptr) others->abort_and_leave(error_text(error));
+  ::_exit(exit_code(error));
+}
+
+DeviceWatch::DeviceWatch() : state_(std::make_unique<State>()) {}
+DeviceWatch::~DeviceWatch() = default;
+
+void DeviceWatch::start(const config::RunConfig& config) {
+  const Device device = parse_device(config.device());
+  const double seconds = config.device_silence_seconds();
+  // If there is no device, the error is left to the first use of the device.
+  if (device.type != DeviceType::kCUDA || seconds == 0 || device.index >= device_count(device.type))
+    return;
+  state_->watch = std::make_unique<cuda::HangWatch>(
+      device, milliseconds_of(seconds),
+      [state = state_.get()](const std::string& text) { state->end(text); });
+}
+
+void DeviceWatch::use(const Ranks& ranks) {
+  const MutexLock guard(state_->lock);
+  state_->communicator = ranks.communicator;
+  state_->rank = ranks.environment.rank;
+  state_->size = ranks.environment.size;
 }
 
 void set_time_limit(const Ranks& ranks, double seconds) {

@@ -67,6 +67,26 @@ void tell_errors(const Ranks& ranks, const std::function<void()>& body);
 /// parallel.share_devices.
 void assign_devices(Ranks& ranks, const config::RunConfig& config);
 
+/// Ends this process if its GPU hangs without an error (device_silence_seconds), with the exit
+/// status of a DeviceError, once the other ranks have been told. Threads that wait for the GPU
+/// cannot be woken, so nothing is cleaned up, as if the process was killed.
+class DeviceWatch {
+ public:
+  DeviceWatch();
+  ~DeviceWatch();
+  DeviceWatch(const DeviceWatch&) = delete;
+  DeviceWatch& operator=(const DeviceWatch&) = delete;
+
+  /// Watches the config's device from now on, if it is a GPU. Call at most once.
+  void start(const config::RunConfig& config);
+  /// `ranks` are those of now on.
+  void use(const Ranks& ranks);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// Sets the timeout of operations between the ranks, and of their common end: the config's
 /// parallel.timeout_seconds.
 void set_time_limit(const Ranks& ranks, double seconds);

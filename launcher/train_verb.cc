@@ -393,6 +393,7 @@ int run_train(TrainOptions options) {
   require_tcp_if_elastic(config, told);
   const config::Elastic& changes = config.parallel().elastic();
   train::ElasticRun elastic;
+  DeviceWatch device_watch;  // beyond the end of the ranks' group, which waits for the device
   Ranks ranks;
   if (options.join) {
     if (const std::optional<int> ended = join(config, told, elastic)) return *ended;
@@ -405,6 +406,7 @@ int run_train(TrainOptions options) {
   }
   CommonEnd common_end;
   common_end.use(signals, ranks);
+  device_watch.use(ranks);
   int status = kSuccess;
   try {
     if (options.join) set_rank_threads(ranks, config.threads());
@@ -414,8 +416,10 @@ int run_train(TrainOptions options) {
       set_rank_threads(ranks, config.threads());
       train::Replicas(ranks.group.get()).require_same("config", train::lines_of(config));
     });
+    device_watch.start(config);
     const auto take_part = [&] {
       common_end.use(signals, ranks);
+      device_watch.use(ranks);
       set_time_limit(ranks, config.parallel().timeout_seconds());
       if (config.parallel().has_elastic())
         elastic.members = members_of(ranks, train::ranks_of_a_model(config));

@@ -144,11 +144,15 @@ void Communicator::abort(const std::string& reason) noexcept {
   }
 }
 
+void Communicator::abort_and_leave(const std::string& reason) noexcept {
+  state_->control->fail(reason);
+  // Answered after the failure, which comes first on the same connection.
+  state_->control->leave();
+}
+
 void Communicator::stop() noexcept {
   try {
-    state_->control->fail(failure_text(StoppedError("another rank was asked to stop.")));
-    // Answered after the failure, which comes first on the same connection.
-    state_->control->leave();
+    abort_and_leave(failure_text(StoppedError("another rank was asked to stop.")));
   } catch (const std::exception&) {
     // Out of memory: the other ranks notice the end of this one.
   }

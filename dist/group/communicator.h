@@ -124,6 +124,9 @@ class Communicator {
 
   /// Makes the job fail, with PeerLostError and `reason` on the other ranks.
   void abort(const std::string& reason) noexcept;
+  /// As `abort`, and leaves the job: returns once the other ranks have been told, so that this
+  /// process may exit.
+  void abort_and_leave(const std::string& reason) noexcept;
   /// Ends the job because this rank was asked to stop when there was nothing to save: operations of
   /// the other ranks fail with StoppedError (dist/group/failure.h), and no rank writes its flight
   /// record. Returns once the other ranks have been told, so that this process may exit.
