@@ -121,16 +121,18 @@ HangWatch::~HangWatch() {
     (void)state_.release();
     return;
   }
-  const auto end = [&state](bool& no_more, ServiceThread& thread) {
-    {
-      const MutexLock guard(state.lock);
-      no_more = true;
-      state.changed.notify_all();
-    }
-    thread.join();
-  };
-  end(state.looks_no_more, state.looking);
-  end(state.counts_no_more, state.counting);
+  {
+    const MutexLock guard(state.lock);
+    state.looks_no_more = true;
+    state.changed.notify_all();
+  }
+  state.looking.join();
+  {
+    const MutexLock guard(state.lock);
+    state.counts_no_more = true;
+    state.changed.notify_all();
+  }
+  state.counting.join();
 }
 
 uint64_t HangWatch::looks() const {
