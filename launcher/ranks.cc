@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,7 +54,10 @@ std::string obstacle(const std::vector<std::string>& texts) {
 }
 
 void use_nccl(Ranks& ranks, Device device, dist::NcclOptions options) {
-  options.on_no_buffers = [](const std::string& reason) {
+  // Groups made of this one tell it, too.
+  const auto told = std::make_shared<std::atomic<bool>>(false);
+  options.on_no_buffers = [told](const std::string& reason) {
+    if (told->exchange(true)) return;
     write_log(stderr, fmt::format("parallel.nccl.user_buffers has no effect: {}\n", reason));
   };
   std::shared_ptr<const dist::NcclLibrary> library;

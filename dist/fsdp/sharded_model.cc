@@ -13,6 +13,7 @@
 #include "core/ops/index/index.h"
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/view/view.h"
+#include "dist/fsdp/arena_slots.h"
 #include "dist/fsdp/sharded_unit.h"
 #include "dist/group/agreement.h"
 
@@ -208,6 +209,13 @@ void ShardedModel::add_units(const ShardableModule& root,
   }
   require_same(group_, "fully_shard", "model", text, at_start(group_));
   make_groups(shard_size);
+  if (!options_.uneven_passes && options_.tree_leaves == 0) {
+    std::vector<UnitSize> sizes;
+    for (const auto& [module, own] : lists) sizes.push_back(size_of_unit(own, shards_->size()));
+    const ArenaSlots slots = arena_slots(options_, sizes, first.dtype());
+    gather_arenas_.emplace(*gathers_, device_, slots.gathers);
+    sum_arenas_.emplace(*shards_, device_, slots.sums);
+  }
 
   // Unless all ranks have all parameters, those of one unit after the other get memory, and lose it
   // but for this rank's part.
@@ -226,14 +234,16 @@ void ShardedModel::add_units(const ShardableModule& root,
                                             : LeafDeal(),
                                 .average = options_.average,
                                 .send_dtype = options_.reduce_dtype,
-                                .host_copies = host_copies};
+                                .host_copies = host_copies,
+                                .arenas = sum_arenas_ ? &*sum_arenas_ : nullptr};
   for (auto& [module, own] : lists) {
     UnitValuesOptions how{.tensors = first.options(),
                           .rank = shards_->rank(),
                           .ranks = shards_->size(),
                           .stays_whole = keeps_whole(),
                           .host_copies = host_copies,
-                          .fill = options_.fill};
+                          .fill = options_.fill,
+                          .arenas = gather_arenas_ ? &*gather_arenas_ : nullptr};
     if (!units_.empty()) how.gather_dtype = options_.gather_dtype;
     units_.push_back(std::make_unique<Unit>(module->name, std::move(own), how, sums));
     if (!are_here) {
@@ -334,7 +344,7 @@ void ShardedModel::wait_for_host_copies() const {
 void ShardedModel::summon_full_parameters() {
   for (const auto& unit : units_) {
     if (unit->values.gathers_casts()) unit->values.release();
-    unit->values.start_gather(*gathers_, /*as_they_are=*/true);
+    unit->values.start_gather(*gathers_, {.as_they_are = true, .to_stay = true});
   }
   for (const auto& unit : units_) unit->values.finish_gather();
   wait_for_host_copies();

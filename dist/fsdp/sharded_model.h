@@ -14,6 +14,7 @@
 #include "core/tensor/stream.h"
 #include "dist/collectives/leaf_tree.h"
 #include "dist/ddp/gradient_sync.h"
+#include "dist/fsdp/registered_arenas.h"
 #include "dist/fsdp/unit_values.h"
 #include "dist/group/process_group.h"
 
@@ -316,6 +317,9 @@ class ShardedModel final : public GradientSync {
   std::unique_ptr<ProcessGroup> own_shards_;  ///< shards_ where it is not group_
   std::unique_ptr<ProcessGroup> replicas_;    ///< ranks with the same part, if there are more
   std::unique_ptr<ProcessGroup> gathers_;  ///< apart from sums, so that neither waits for the other
+  // Where all ranks take arenas in the same order, without uneven_passes and tree_leaves.
+  std::optional<RegisteredArenas> gather_arenas_;  ///< of gathers_
+  std::optional<RegisteredArenas> sum_arenas_;     ///< of shards_
   ShardOptions options_;
   Device device_;
   std::optional<OwnedStream> host_copies_;    ///< with cpu_offload

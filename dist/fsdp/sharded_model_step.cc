@@ -147,7 +147,7 @@ void ShardedModel::gather_casts(bool on) {
 
 /// Returns whether the gather begins now.
 bool ShardedModel::start_gather(uint32_t unit) {
-  if (!units_[unit]->values.start_gather(*gathers_, !gathers_casts_)) return false;
+  if (!units_[unit]->values.start_gather(*gathers_, {.as_they_are = !gathers_casts_})) return false;
   gathered_.push_back(unit);
   return true;
 }
@@ -292,8 +292,8 @@ void ShardedModel::drain() {
   const InFlight oldest = in_flight_.front();
   in_flight_.erase(in_flight_.begin());
   oldest.work.wait();
-  if (!oldest.is_last) return;
   Unit& unit = *units_[oldest.unit];
+  if (!oldest.is_last) return unit.gradients.finish_shard_sums();
   if (replicas_) {
     unit.gradients.begin_replica_sums(sum_groups());
   } else {

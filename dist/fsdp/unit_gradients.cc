@@ -50,7 +50,7 @@ UnitGradients::~UnitGradients() { drop_places(); }
 
 void UnitGradients::begin_step() {
   drop_places();
-  arena_ = {};
+  give_back(std::exchange(arena_, {}));
   replica_sums_.reset();
   has_sums_ = false;
   row_ = 0;
@@ -61,10 +61,21 @@ void UnitGradients::begin_leaf(int64_t row) {
   needs_places_ = true;
 }
 
+Tensor UnitGradients::take_registered(int64_t elements, DType dtype) {
+  return options_.arenas == nullptr ? Tensor() : options_.arenas->take(elements, dtype);
+}
+
+void UnitGradients::give_back(const Tensor& memory) {
+  if (options_.arenas != nullptr) options_.arenas->give_back(memory);
+}
+
 void UnitGradients::place() {
   const NoGradGuard no_grad;
   if (!arena_.defined()) {
-    arena_ = empty({options_.rows, layout_.elements()}, {dtype_, device_});
+    // With a send_dtype a copy of it is sent.
+    if (!options_.send_dtype) arena_ = take_registered(layout_.elements(), dtype_);
+    arena_ = arena_.defined() ? arena_.view({1, layout_.elements()})
+                              : empty({options_.rows, layout_.elements()}, {dtype_, device_});
     for (const ShardLayout::Gap& gap : layout_.gaps()) {
       slice(arena_, 1, gap.first, gap.end).zero_();
     }
@@ -160,6 +171,20 @@ Work UnitGradients::exchange_subtrees(const SumGroups& groups, const Tensor& sum
                                    std::vector<int64_t>(static_cast<size_t>(parts), rows));
 }
 
+/// Sends the arena's only row, in the dtype that is sent.
+Work UnitGradients::reduce_scatter(const SumGroups& groups, const Tensor& arena, Pending& next) {
+  const Tensor row = select(arena, 0, 0);
+  Tensor sent = row;
+  if (options_.send_dtype) {
+    next.sent = take_registered(layout_.elements(), *options_.send_dtype);
+    sent = next.sent.defined() ? next.sent.copy_(row) : row.to(*options_.send_dtype);
+  } else if (options_.arenas != nullptr && options_.arenas->has(arena)) {
+    next.sent = arena;
+  }
+  return groups.shards->reduce_scatter(next.more.defined() ? next.more : sums_, sent,
+                                       sum_of_ranks(groups.all->size(), options_.average));
+}
+
 Work UnitGradients::reduce(const SumGroups& groups, int64_t row, int64_t joins) {
   const NoGradGuard no_grad;
   const OperationLabel label = OperationLabel::unit(unit_);
@@ -168,17 +193,17 @@ Work UnitGradients::reduce(const SumGroups& groups, int64_t row, int64_t joins) 
   if (!sums_.defined()) sums_ = empty({layout_.shard_elements()}, {dtype_, device_});
   Pending next;
   next.is_first = !has_sums_;
-  if (has_sums_ || options_.send_dtype) {
-    next.more = empty(sums_.sizes(), {options_.send_dtype.value_or(sums_.dtype()), sums_.device()});
+  const DType dtype = options_.send_dtype.value_or(dtype_);
+  next.more = take_registered(layout_.shard_elements(), dtype);
+  if (!next.more.defined() && (has_sums_ || options_.send_dtype)) {
+    next.more = empty(sums_.sizes(), {dtype, device_});
   }
-  const Tensor& output = next.more.defined() ? next.more : sums_;
   const Tensor arena = std::exchange(arena_, {});
   const Tensor sums = slice(arena, 0, 0, row + 1 - joins);
   if (options_.deal.is_empty()) {
-    const Tensor sent = select(arena, 0, 0);
-    next.work = groups.shards->reduce_scatter(output, sent.to(output.dtype()),
-                                              sum_of_ranks(groups.all->size(), options_.average));
+    next.work = reduce_scatter(groups, arena, next);
   } else if (groups.replicas == nullptr) {
+    const Tensor& output = next.more.defined() ? next.more : sums_;
     next.work = groups.shards->tree_reduce_scatter(output, sums, options_.deal);
   } else {
     next.work = exchange_subtrees(groups, sums);
@@ -235,10 +260,13 @@ void UnitGradients::finish() {
 }
 
 void UnitGradients::finish_shard_sums() {
+  const NoGradGuard no_grad;
   for (const Pending& next : std::exchange(pending_, {})) {
     next.work.wait();
+    give_back(next.sent);
     if (!next.more.defined()) continue;
     next.is_first ? sums_.copy_(next.more) : sums_.add_(next.more);
+    give_back(next.more);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/tensor/stream.h"
 #include "dist/ddp/reducer.h"
+#include "dist/fsdp/registered_arenas.h"
 #include "dist/fsdp/shard_layout.h"
 #include "dist/group/process_group.h"
 
@@ -24,6 +25,9 @@ struct GradientSumOptions {
   std::optional<DType> send_dtype = {};
   /// Keeps the sums in pinned memory of the host, and copies them there on this stream.
   std::optional<Stream> host_copies = {};
+  /// Memory of SumGroups::shards, for what is sent and received; null: the allocator's. Not with a
+  /// tree of leaves.
+  RegisteredArenas* arenas = nullptr;
 };
 
 /// The ranks that gradients are summed over. With replicas the ranks come in groups of equal size,
@@ -86,6 +90,8 @@ class UnitGradients {
   /// this has not been done in this step. Collective in `groups.replicas`; the step's last
   /// reduction must have begun.
   void begin_replica_sums(const SumGroups& groups);
+  /// Waits for the sums over `shards` of the reductions that have begun.
+  void finish_shard_sums();
   /// Waits for the sums. Those on the host are there when `host_copies` has come past this call.
   void finish();
   /// Bytes that a reduction sends and receives.
@@ -97,11 +103,14 @@ class UnitGradients {
 
   struct Pending {
     Work work;
+    Tensor sent;           ///< where registered; else undefined
     Tensor more;           ///< to be added to the sums; undefined where it was written to them
     bool is_first = true;  ///< of a step
   };
   Work exchange_subtrees(const SumGroups& groups, const Tensor& sums);
-  void finish_shard_sums();
+  Work reduce_scatter(const SumGroups& groups, const Tensor& arena, Pending& next);
+  Tensor take_registered(int64_t elements, DType dtype);
+  void give_back(const Tensor& memory);
 
   const std::string unit_;
   const std::vector<NamedTensor> parameters_;

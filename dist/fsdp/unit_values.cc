@@ -76,7 +76,7 @@ UnitValues::UnitValues(std::string name, std::vector<NamedTensor> parameters,
       layout_(elements_of(parameters_), options.ranks),
       options_(options) {
   const NoGradGuard no_grad;
-  arena_ = empty({layout_.elements()}, options_.tensors);
+  arena_ = new_arena(*options_.tensors.dtype, options_.stays_whole);
   for (const ShardLayout::Gap& gap : layout_.gaps()) slice(arena_, 0, gap.first, gap.end).zero_();
   while (vectors_ < parameters_.size() && parameters_[vectors_].tensor.dim() < 2) ++vectors_;
   gathers_casts_ = options_.gather_dtype && !options_.stays_whole &&
@@ -119,6 +119,14 @@ size_t UnitValues::first_without_values() const {
   return without_values_.empty() ? parameters_.size() : without_values_.front();
 }
 
+Tensor UnitValues::new_arena(DType dtype, bool is_registered) const {
+  if (is_registered && options_.arenas != nullptr) {
+    Tensor arena = options_.arenas->take(layout_.elements(), dtype);
+    if (arena.defined()) return arena;
+  }
+  return empty({layout_.elements()}, {dtype, *options_.tensors.device});
+}
+
 Tensor UnitValues::own_part(const Tensor& arena) const {
   const int64_t own = options_.rank * layout_.shard_elements();
   return slice(arena, 0, own, own + layout_.shard_elements());
@@ -128,15 +136,15 @@ int64_t UnitValues::bytes() const {
   return layout_.elements() * static_cast<int64_t>(size_of(shard_.dtype()));
 }
 
-bool UnitValues::start_gather(ProcessGroup& group, bool as_they_are) {
+bool UnitValues::start_gather(ProcessGroup& group, const GatherOptions& options) {
   const bool is_there = gather_under_way_ || (has_arena() && !out_of_date_);
   if (parameters_.empty() || is_there) return false;
   const NoGradGuard no_grad;
-  const bool casts = gathers_casts_ && !as_they_are;
+  const bool casts = gathers_casts_ && !options.as_they_are;
   const Device device = *options_.tensors.device;
   Tensor& arena = casts ? cast_arena_ : arena_;
   const DType dtype = casts ? *options_.gather_dtype : shard_.dtype();
-  if (!arena.defined()) arena = empty({layout_.elements()}, {dtype, device});
+  if (!arena.defined()) arena = new_arena(dtype, !options.to_stay);
   if (casts && vectors_ > 0) {
     // The arena up to the first matrix.
     vector_arena_ =
@@ -149,7 +157,9 @@ bool UnitValues::start_gather(ProcessGroup& group, bool as_they_are) {
     options_.host_copies->wait_stream(current_stream(device));
     on_side.emplace(*options_.host_copies);
   }
-  const bool moves = casts || options_.host_copies;
+  // Of registered memory the library must have both what it reads and what it writes.
+  const bool is_registered = options_.arenas != nullptr && options_.arenas->has(arena);
+  const bool moves = casts || options_.host_copies || (is_registered && !shares_arena());
   const Tensor own = moves ? own_part(arena) : shard_;
   if (moves) copy_(own, casts ? cast_shard() : shard_, /*non_blocking=*/true);
   const OperationLabel label = OperationLabel::unit(name_);
@@ -206,7 +216,11 @@ void UnitValues::release() {
     parameters_[i].tensor.storage()->take_window_away(why_away_[i]);
     if (casts_[i].defined()) casts_[i].storage()->take_window_away(why_away_[i]);
   }
-  arena_ = cast_arena_ = vector_arena_ = {};
+  for (Tensor* each : {&arena_, &cast_arena_}) {
+    if (options_.arenas != nullptr) options_.arenas->give_back(*each);
+    *each = {};
+  }
+  vector_arena_ = {};
 }
 
 void UnitValues::abandon() noexcept {

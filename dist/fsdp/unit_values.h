@@ -7,6 +7,7 @@
 
 #include "core/tensor/stream.h"
 #include "dist/ddp/reducer.h"
+#include "dist/fsdp/registered_arenas.h"
 #include "dist/fsdp/shard_layout.h"
 #include "dist/group/process_group.h"
 
@@ -32,6 +33,15 @@ struct UnitValuesOptions {
   /// (set_prepared_cast); without it all parameters are gathered as they are.
   std::optional<DType> gather_dtype = {};
   FillParameter fill = {};  ///< for parameters without memory; without it they get zeros
+  /// Memory of the group that gathers, for arenas; null: the allocator's.
+  RegisteredArenas* arenas = nullptr;
+};
+
+/// What to gather of a unit.
+struct GatherOptions {
+  bool as_they_are = false;  ///< no casts, but the parameters
+  /// The values stay for long, with those of all units: the arena is the allocator's.
+  bool to_stay = false;
 };
 
 /// The values of the parameters of one unit: this rank's shard of their arena at all times, and the
@@ -71,9 +81,9 @@ class UnitValues {
   bool gathers_casts() const { return gathers_casts_; }
 
   /// Begins to gather the shards, with memory for the arena if there is none; no effect if the
-  /// values are there or on their way, and not out of date. With `as_they_are` no casts are
-  /// gathered, but the parameters. Collective in `group`. Returns whether it had an effect.
-  bool start_gather(ProcessGroup& group, bool as_they_are = false);
+  /// values are there or on their way, and not out of date. Collective in `group`. Returns whether
+  /// it had an effect.
+  bool start_gather(ProcessGroup& group, const GatherOptions& options = {});
   /// Waits for the gather, if one is under way, and gives the parameters their values.
   void finish_gather();
   /// Frees the arena and leaves the parameters without memory, unless it stays whole.
@@ -90,6 +100,7 @@ class UnitValues {
   void take_from_parameters();
 
  private:
+  Tensor new_arena(DType dtype, bool is_registered) const;
   /// This rank's part of the arena.
   Tensor own_part(const Tensor& arena) const;
   bool has_arena() const { return arena_.defined() || cast_arena_.defined(); }

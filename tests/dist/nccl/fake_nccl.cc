@@ -243,7 +243,8 @@ Result window_register(nccl::Comm* comm, void* data, size_t bytes, nccl::Window*
   if (flags != nccl::kWindowSymmetric || found == g_state->memory.end() || found->second < bytes) {
     return Result::kInvalidArgument;
   }
-  g_state->windows.push_back(std::make_unique<nccl::Window>(nccl::Window{comm, data}));
+  g_state->windows.push_back(
+      std::make_unique<nccl::Window>(nccl::Window{comm, data, bytes, comm->member->windows++}));
   *window = g_state->windows.back().get();
   return Result::kInProgress;
 }

@@ -51,7 +51,8 @@ class FakeNccl {
     size_t count = 0;
     uint64_t group = 0;  ///< number of the enclosing ncclGroupStart, 0 for none
     nccl::RedOp op = nccl::RedOp::kSum;
-    int priority = 0;  ///< of its stream
+    int priority = 0;         ///< of its stream
+    bool in_windows = false;  ///< what it reads and writes lies in the communicator's windows
   };
   std::vector<Call> calls() const;
   /// Number of calls of a function such as "ncclCommAbort".

@@ -1,7 +1,10 @@
 #include "tests/dist/nccl/fake_nccl_state.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "core/tensor/dtype.h"
 #include "kernels/host/host_stream.h"
@@ -13,6 +16,7 @@ using fake::Letter;
 using fake::Meeting;
 using fake::Member;
 using fake::Task;
+using fake::WindowPlace;
 using fake::World;
 using nccl::DataType;
 using nccl::RedOp;
@@ -49,6 +53,17 @@ bool fit(const Meeting& meeting) {
     return task->kind == first.kind && task->count == first.count && task->type == first.type &&
            task->root == first.root && task->reduction == first.reduction;
   });
+}
+
+/// Expects that what others read or write of a rank's memory has the same place in the windows of
+/// all ranks: NCCL computes its address from the caller's own.
+void expect_symmetry(const Meeting& meeting) {
+  const auto place = [](const Task& task) {
+    return task.kind == Kind::kReduceScatter ? task.in_window : task.out_window;
+  };
+  for (const Task* task : meeting.tasks) {
+    EXPECT_TRUE(place(*task) == place(*meeting.tasks[0])) << "not at the same place of a window";
+  }
 }
 
 /// Computes every rank's result, in rank order.
@@ -168,6 +183,17 @@ Result FakeNccl::State::group_end() {
   return Result::kInProgress;
 }
 
+WindowPlace FakeNccl::State::find(const nccl::Comm* comm, const void* data) const {
+  for (const auto& window : windows) {
+    const auto* const first = static_cast<const char*>(window->data);
+    const auto* const at = static_cast<const char*>(data);
+    if (window->comm == comm && std::less_equal<>()(first, at) && at < first + window->bytes) {
+      return {window->number, static_cast<size_t>(at - first)};
+    }
+  }
+  return {};
+}
+
 Result FakeNccl::State::queue(const char* name, Kind kind, const void* in, void* out, size_t count,
                               DataType type, RedOp op, int root, nccl::Comm* comm, void* stream) {
   {
@@ -190,12 +216,15 @@ Result FakeNccl::State::queue(const char* name, Kind kind, const void* in, void*
       default:
         reduction = {ReduceOp::kPremultipliedSum, member.factors.at(static_cast<int>(op))};
     }
+    const WindowPlace in_window = find(comm, in), out_window = find(comm, out);
     calls.push_back({name, member.rank, member.world->size, count, t_depth > 0 ? t_group : 0, op,
-                     static_cast<host::HostStream*>(stream)->priority()});
+                     static_cast<host::HostStream*>(stream)->priority(),
+                     in_window.number >= 0 && out_window.number >= 0});
     const bool meets = kind != Kind::kSend && kind != Kind::kReceive;
     t_queued.push_back({comm->member,
                         stream,
-                        {kind, in, out, count, type, reduction, root, meets ? member.next++ : 0}});
+                        {kind, in, out, count, type, reduction, root, meets ? member.next++ : 0,
+                         in_window, out_window}});
   }
   if (t_depth == 0) flush();
   return Result::kSuccess;
@@ -281,6 +310,7 @@ void FakeNccl::State::meet(std::unique_lock<std::mutex>& lock, Member& member, c
   if (++meeting.came == world.size && !meeting.broken) {
     meeting.broken = !fit(meeting);
     if (!meeting.broken) {
+      expect_symmetry(meeting);
       compute(meeting);
       meeting.done = true;
       changed.notify_all();

@@ -21,6 +21,14 @@ enum class Kind { kAllReduce, kReduce, kReduceScatter, kAllGather, kBroadcast, k
 
 struct Member;
 
+/// Where memory lies in the windows of a communicator.
+struct WindowPlace {
+  int number = -1;  ///< of the window, counted from the communicator's first; -1: in none
+  size_t offset = 0;
+
+  bool operator==(const WindowPlace&) const = default;
+};
+
 /// An operation as called by one rank.
 struct Task {
   Kind kind;
@@ -31,6 +39,8 @@ struct Task {
   Reduction reduction;
   int root;  ///< root, or the peer of a send or receive
   uint64_t number;
+  WindowPlace in_window;
+  WindowPlace out_window;
 
   size_t bytes() const;
 };
@@ -80,6 +90,7 @@ struct Member {
   int polls = 0;
   int splits = 0;
   uint64_t next = 0;
+  int windows = 0;                              ///< number of windows registered so far
   std::vector<std::function<void()>> launches;  ///< held, to be queued on streams
   std::map<int, double> factors;                ///< factors of premultiplied sums, by operator
 };
@@ -92,6 +103,8 @@ struct nccl::Comm {
 struct nccl::Window {
   Comm* comm = nullptr;
   void* data = nullptr;
+  size_t bytes = 0;
+  int number = 0;  ///< counted from the communicator's first
 };
 
 /// State and operations of a fake NCCL. `mutex` guards the members; the functions lock it unless
@@ -134,6 +147,7 @@ struct FakeNccl::State {
                      nccl::DataType type, nccl::RedOp op, int root, nccl::Comm* comm, void* stream);
 
  private:
+  fake::WindowPlace find(const nccl::Comm* comm, const void* data) const;
   void flush();
   void run(const std::shared_ptr<fake::Member>& member, std::vector<fake::Task> tasks);
   void meet(std::unique_lock<std::mutex>& lock, fake::Member& member, const fake::Task& task);
