@@ -251,7 +251,8 @@ class FakeDriver {
   std::map<CUmodule, std::shared_ptr<void>> modules_;  ///< with those libraries that are modules
   std::map<Work*, std::unique_ptr<Work>> graphs_;
   std::map<Work*, std::shared_ptr<Work>> executables_;
-  std::map<std::string, Function> kernels_;  ///< kernels looked up so far
+  /// Kernels looked up so far, by the library that is their module, if any, and name.
+  std::map<std::pair<void*, std::string>, Function> kernels_;
   std::string kernel_error_;
   std::set<uint64_t> foreign_contexts_;
   uint64_t next_ = 1;

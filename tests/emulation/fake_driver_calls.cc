@@ -1,6 +1,7 @@
 // The functions of FakeDriver's table for devices, streams, events, kernels and graphs; those for
 // memory are in fake_driver_memory.cc.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -367,16 +368,13 @@ struct FakeDriver::Calls {
     if (fake.modules_.erase(module) == 0) return fake.refuse("unloads no module");
     return CUDA_SUCCESS;
   }
-  static uint64_t module_number(CUmodule module) { return reinterpret_cast<uint64_t>(module); }
   static CUresult find_function(CUfunction* function, CUmodule module, const char* name) {
     LS_FAKE_DEVICE("cuModuleGetFunction");
     const auto place = fake.modules_.find(module);
     if (place == fake.modules_.end()) return fake.refuse("looks for a kernel in no module");
-    const bool is_own = place->second != nullptr;
-    Function& found = fake.kernels_[is_own ? name + (" of " + std::to_string(module_number(module)))
-                                           : std::string(name)];
-    found.kernel =
-        is_own ? emulation::find_kernel(place->second.get(), name) : emulation::find_kernel(name);
+    void* const own = place->second.get();
+    Function& found = fake.kernels_[{own, name}];
+    found.kernel = own ? emulation::find_kernel(own, name) : emulation::find_kernel(name);
     if (found.kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
     *function = reinterpret_cast<CUfunction>(&found);
     return CUDA_SUCCESS;
@@ -514,12 +512,10 @@ struct FakeDriver::Calls {
     }
     if (stream->capture != nullptr) return fake.refuse("launches a graph in a capture");
     emulation::note_queued("graph");
-    put(
-        *stream,
-        [work = found->second] {
-          for (const auto& each : *work) each();
-        },
-        true);
+    const auto replay = [work = found->second] {
+      std::ranges::for_each(*work, [](auto& each) { each(); });
+    };
+    put(*stream, replay, true);
     return CUDA_SUCCESS;
   }
   static CUresult destroy_graph(CUgraph graph) {
