@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 constexpr uint64_t kFillingImage[] = {0xba55ed50};
 const Kernel kFilling(kFillingImage, "fill_pattern");
 const Device kWatched{DeviceType::kCUDA, 0};
-constexpr milliseconds kHangLimit(64);
+constexpr milliseconds kHangLimit(256);
 
 /// A GPU with a watch of which the first text is kept.
 class GpuHangWatch : public ::testing::Test {
@@ -40,7 +40,7 @@ class GpuHangWatch : public ::testing::Test {
   /// Waits until the watch has looked `times` more.
   void wait_for_looks(uint64_t times) const {
     for (const uint64_t end = watch_->looks() + times; watch_->looks() < end;) {
-      std::this_thread::yield();
+      std::this_thread::sleep_for(milliseconds(1));  // leaves the watch its lock
     }
   }
   std::string told() { return told_.get_future().get(); }
@@ -53,12 +53,13 @@ class GpuHangWatch : public ::testing::Test {
 };
 
 TEST_F(GpuHangWatch, TellsTheStreamOfAKernelThatDoesNotEndAndWhatWasQueuedThere) {
+  watch(kHangLimit);
+  wait_for_looks(1);
   gpu_.fake.hang();
   launch(3);
-  watch(kHangLimit);
   std::thread waits([&] { gpu_.runtime.synchronize(lockstep::Stream{kWatched, 3}); });
   EXPECT_THAT(told(), AllOf(HasSubstr("cuda:0 hangs: stream 3 has not come to the end of kernel "
-                                      "fill_pattern for 0.064 s"),
+                                      "fill_pattern for 0.256 s"),
                             HasSubstr("Resume from the last checkpoint")));
   gpu_.fake.release();
   waits.join();
@@ -68,7 +69,8 @@ TEST_F(GpuHangWatch, TellsTheStreamOfAKernelThatDoesNotEndAndWhatWasQueuedThere)
 TEST_F(GpuHangWatch, TellsTheOldestStreamThatHangsAndNotOneThatWaitsForIt) {
   watch(kHangLimit);
   launch(2);  // a stream that is idle, and which comes first
-  wait_for_looks(20);
+  gpu_.runtime.synchronize(lockstep::Stream{kWatched, 2});
+  wait_for_looks(2);
   gpu_.fake.hang();
   launch(5);
   wait_for_looks(2);
