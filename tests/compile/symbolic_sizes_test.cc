@@ -384,9 +384,9 @@ Tensor perform_sized(const SizedStep& step, const Tensor& a, const Tensor& b) {
     case 16:
       return a.clone().mul_(2).add_(b);
     case 17:
-      return layer_norm(a, {a.size(-1)});
+      return a.dim() == 0 ? a : layer_norm(a, {a.size(-1)});
     case 18:
-      return a.slice(dim, 0, a.size(dim) - 1);
+      return a.dim() == 0 ? a : a.slice(dim, 0, a.size(dim) - 1);
     case 19:
       return b.dim() == 0 ? a : a.mul(b.size(0) + step.parameter);
     case 20:
