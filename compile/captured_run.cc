@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
@@ -105,35 +106,35 @@ bool CapturedRun::may_capture(const std::vector<const void*>& fixed) {
 
 void CapturedRun::capture(const std::vector<Tensor>& inputs) {
   const NoGradGuard no_grad;
-  inputs_ = inputs;
+  std::vector<Tensor> given = inputs, made;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (copies_.inputs[i]) inputs_[i] = empty_like(inputs[i]);
+    if (copies_.inputs[i]) given[i] = empty_like(inputs[i]);
   }
   auto captured = std::make_unique<CudaGraph>(device_);
   try {
-    captured->capture([&] { outputs_ = graph_.run(inputs_); });
+    captured->capture([&] { made = graph_.run(given); });
   } catch (const Error& error) {
     drop();
     refusal_ = error.what();
     return;
   }
   captured_ = std::move(captured);
-  const auto is_own = [&](const Tensor& output) {
-    for (size_t k = 0; k < inputs_.size(); ++k) {
-      if (!copies_.inputs[k] && inputs_[k].storage() == output.storage()) return false;
-    }
-    return output.defined();
-  };
-  std::vector<bool> own;
-  for (const Tensor& output : outputs_) own.push_back(is_own(output));
-  // Who saved what stands still may see that nobody else holds it.
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (!copies_.inputs[i]) inputs_[i] = Tensor();
+  // Who saved what stands still may see that nobody else holds it, so it is not held here.
+  std::vector<Ref<Storage>> fixed;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!copies_.inputs[i]) fixed.push_back(std::exchange(given[i], Tensor()).storage());
   }
+  std::vector<size_t> own;
+  for (size_t i = copies_.outputs; i < made.size(); ++i) {
+    const bool is_own =
+        made[i].defined() && std::ranges::find(fixed, made[i].storage()) == fixed.end();
+    if (is_own) own.push_back(i);
+  }
+  fixed.clear();
   kept_.clear();
-  for (size_t i = copies_.outputs; i < outputs_.size(); ++i) {
-    if (own[i]) kept_.push_back({i, counts_of(outputs_[i])});
-  }
+  for (const size_t i : own) kept_.push_back({i, counts_of(made[i])});
+  inputs_ = std::move(given);
+  outputs_ = std::move(made);
 }
 
 void CapturedRun::finish() noexcept {
@@ -154,8 +155,10 @@ void CapturedRun::drop() {
 }
 
 bool CapturedRun::is_held() const {
-  return std::ranges::any_of(
-      kept_, [&](const Kept& kept) { return counts_of(outputs_[kept.output]) != kept.alone; });
+  for (const Kept& kept : kept_) {
+    if (counts_of(outputs_[kept.output]) != kept.alone) return true;
+  }
+  return false;
 }
 
 std::vector<Tensor> CapturedRun::replay(const std::vector<Tensor>& inputs) {

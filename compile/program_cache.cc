@@ -86,8 +86,9 @@ void ProgramCache::join_sizes() {
   }
   if (alike.empty() || join_sizes(alike)) return;
   // Where two sizes are equal in some calls, other operators run together there.
+  const Guard& latest = entries_.back().guard;
   const size_t all = std::erase_if(alike, [&](const Entry* entry) {
-    return !SymbolicProgram::have_same_equal_sizes(entry->guard, entries_.back().guard);
+    return !SymbolicProgram::have_same_equal_sizes(entry->guard, latest);
   });
   if (all != 0 && !alike.empty()) (void)join_sizes(alike);
 }

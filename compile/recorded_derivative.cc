@@ -11,6 +11,7 @@
 #include "compile/passes.h"
 #include "compile/recomputation.h"
 #include "compile/recording.h"
+#include "core/base/error.h"
 #include "core/ops/factory/factory.h"
 
 namespace lockstep::compiler {
