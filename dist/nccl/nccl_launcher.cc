@@ -30,15 +30,17 @@ void NcclLauncher::run(const std::function<void()>& task) {
   if (thread_.left_behind()) return;
   if (thread_.is_this_one()) return task();
   std::promise<void> done;
+  std::exception_ptr error;
   add([&] {
     try {
       task();
-      done.set_value();
     } catch (...) {
-      done.set_exception(std::current_exception());
+      error = std::current_exception();
     }
+    done.set_value();  // the error is the caller's alone from here on
   });
   done.get_future().get();
+  if (error) std::rethrow_exception(std::move(error));
 }
 
 void NcclLauncher::work() {
