@@ -9,6 +9,7 @@
 #include "core/dispatch/dispatch_trace.h"
 #include "core/dispatch/observer.h"
 #include "core/tensor/generator.h"
+#include "core/tensor/random_state_guard.h"
 
 namespace lockstep::compiler {
 
@@ -80,6 +81,14 @@ Graph on_host(Graph graph, const std::vector<ValueId>& outputs) {
   return graph;
 }
 
+/// The first of the tensors that has the memory of another one.
+std::optional<size_t> find_memory(const std::vector<Tensor>& tensors, const Tensor& of) {
+  const auto found = std::ranges::find_if(
+      tensors, [&](const Tensor& each) { return each.storage() == of.storage(); });
+  if (found == tensors.end()) return std::nullopt;
+  return static_cast<size_t>(found - tensors.begin());
+}
+
 bool same_bytes(const Tensor& a, const Tensor& b) {
   if (a.defined() != b.defined()) return false;
   if (!a.defined()) return true;
@@ -109,7 +118,10 @@ std::unique_ptr<PreparedRun> PreparedRun::make(const Interpreter& interpreter) {
 }
 
 std::optional<std::vector<Tensor>> PreparedRun::run(const std::vector<Tensor>& inputs) {
-  if (innermost_observer() != nullptr || traces_dispatch()) return std::nullopt;
+  if (innermost_observer() != nullptr || traces_dispatch() ||
+      !std::ranges::all_of(inputs, &Tensor::defined)) {
+    return std::nullopt;
+  }
   if (busy_.test_and_set(std::memory_order_acquire)) return std::nullopt;
   struct Freed {
     std::atomic_flag& flag;
@@ -130,113 +142,112 @@ std::optional<std::vector<Tensor>> PreparedRun::run(const std::vector<Tensor>& i
   }
 }
 
+struct PreparedRun::Recording {
+  std::vector<ValueId> inputs;
+  std::vector<Tensor> given;     ///< the inputs, as copies
+  std::vector<Tensor> made;      ///< all values that are kept
+  std::vector<Tensor> by_value;  ///< of both
+};
+
 bool PreparedRun::prepare(const std::vector<Tensor>& inputs) {
-  const std::vector<ValueId>& outputs = graph_.graph().outputs;
-  const RandomKey state = default_generator().state();
-  std::vector<Tensor> there, made;
+  Recording recording;
+  const RandomStateGuard others_draw_the_same;
   const DefaultDeviceGuard on_device(kHostDevice);
   try {
-    for (const Tensor& input : inputs) there.push_back(on_host(input));
-    recorded_ =
-        std::make_unique<Interpreter>(on_host(graph_.graph(), outputs), std::vector<ValueId>());
+    for (const Tensor& input : inputs) recording.given.push_back(on_host(input));
+    const Interpreter interpreter(on_host(graph_.graph(), graph_.graph().outputs), {});
     KernelRecorder recorder;
-    made = recorded_->run(there);
+    recording.made = interpreter.run(recording.given);
     kernels_ = recorder.finish();
+    const Graph& graph = interpreter.graph();
+    recording.inputs = graph.inputs;
+    recording.by_value.resize(graph.values.size());
+    const auto set = [&](const std::vector<ValueId>& ids, const std::vector<Tensor>& tensors) {
+      for (size_t i = 0; i < ids.size(); ++i) {
+        recording.by_value[static_cast<size_t>(ids[i])] = tensors[i];
+      }
+    };
+    set(graph.outputs, recording.made);
+    set(graph.inputs, recording.given);
   } catch (const Error&) {
-    default_generator().set_state(state);
     return false;
   }
-  default_generator().set_state(state);
-  const Graph& graph = recorded_->graph();
-  std::vector<Tensor> by_value(graph.values.size());
-  for (size_t i = 0; i < made.size(); ++i) {
-    by_value[static_cast<size_t>(graph.outputs[i])] = made[i];
+  if (!std::ranges::all_of(recording.made, &Tensor::defined)) return false;
+  if (!place_outputs(recording)) return false;
+  for (const Tensor& each : recording.made) {
+    if (!find_memory(recording.given, each) && !find_memory(kept_, each)) kept_.push_back(each);
   }
-  for (size_t i = 0; i < there.size(); ++i) {
-    by_value[static_cast<size_t>(graph.inputs[i])] = there[i];
-  }
-  const auto input_of = [&](const Tensor& tensor) {
-    return std::ranges::find_if(
-               there, [&](const Tensor& each) { return each.storage() == tensor.storage(); }) -
-           there.begin();
-  };
-  const auto root_at = [&](const Tensor& tensor) {
-    return std::ranges::find_if(
-               kept_, [&](const Tensor& each) { return each.storage() == tensor.storage(); }) -
-           kept_.begin();
-  };
-  // Outputs, and the memory that they need: the first of kept_ are the roots.
-  for (const ValueId id : outputs) {
-    Output& output = outputs_.emplace_back();
-    if (id == kAbsent) continue;
-    const Tensor& tensor = by_value[static_cast<size_t>(id)];
-    output.type = type_of(graph_.graph(), id);
-    const auto input = static_cast<size_t>(input_of(tensor));
-    if (input < there.size()) {
-      const auto& given = graph.inputs;
-      const auto same = std::ranges::find(given, id);
-      output.kind = same != given.end() ? Output::Kind::kInput : Output::Kind::kViewOfInput;
-      output.of = same != given.end() ? static_cast<size_t>(same - given.begin()) : input;
-      output.offset = tensor.storage_offset();
-      continue;
-    }
-    const auto root = static_cast<size_t>(root_at(tensor));
-    if (root == kept_.size()) {
-      const auto whole = std::ranges::find_if(
-          made, [&](const Tensor& each) { return each.storage() == tensor.storage(); });
-      if (whole->storage_offset() != 0 || extent_of(*whole) != whole->numel()) return false;
-      kept_.push_back(*whole);
-      ValueType type = ValueType::of(*whole);
-      type.device = kCPU;
-      roots_.push_back({std::move(type)});
-    }
-    output.of = root;
-    output.offset = tensor.storage_offset();
-    const bool is_whole = tensor.is_same(kept_[root]);
-    output.kind = is_whole ? Output::Kind::kRoot : Output::Kind::kViewOfRoot;
-  }
-  const size_t roots = kept_.size();
-  for (const Tensor& each : made) {
-    if (input_of(each) == std::ssize(there) && root_at(each) == std::ssize(kept_)) {
-      kept_.push_back(each);
-    }
-  }
-  for (const std::unique_ptr<QueuedKernel>& kernel : kernels_) {
-    programs_.push_back(dynamic_cast<QueuedProgram*>(kernel.get()));
-    // Operators copy what their kernel cannot take to memory that others have afterwards.
-    bool found_all = programs_.back() != nullptr || kernel->op().name() != "copy";
-    kernel->each_access([&](const TensorArg& argument, bool) {
-      const auto* const at = static_cast<const std::byte*>(argument.address);
-      const int64_t bytes =
-          extent_of(argument.sizes(), argument.strides()) * size_in_bytes(argument.dtype);
-      const auto lies_in = [&](const Tensor& tensor) {
-        const auto* const begin = static_cast<const std::byte*>(tensor.storage()->data());
-        return at >= begin && at + bytes <= begin + tensor.storage()->bytes();
-      };
-      // The record is ours, and its calls are run by us alone.
-      auto& address = const_cast<TensorArg&>(argument).address;
-      const auto offset_in = [&](const Tensor& tensor) {
-        return at - static_cast<const std::byte*>(tensor.storage()->data());
-      };
-      const auto input = std::ranges::find_if(there, lies_in);
-      const auto own = std::ranges::find_if(kept_, lies_in);
-      if (input != there.end()) {
-        of_inputs_.push_back(
-            {&address, static_cast<int32_t>(input - there.begin()), offset_in(*input)});
-      } else if (own != kept_.end() && own - kept_.begin() < static_cast<std::ptrdiff_t>(roots)) {
-        of_roots_.push_back({&address, static_cast<int32_t>(own - kept_.begin()), offset_in(*own)});
-      } else if (own == kept_.end() && argument.numel != 0) {
-        found_all = false;  // a temporary of an operator
-      }
-    });
-    if (!found_all) return false;
-  }
+  if (!find_addresses(recording)) return false;
   // What no recorded call writes shows when the record is tried.
   for (const Tensor& each : kept_) {
     std::memset(each.storage()->data(), 0xff, each.storage()->bytes());
   }
-  kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(roots));
+  kept_.erase(kept_.begin(), kept_.begin() + std::ssize(roots_));
   return true;
+}
+
+bool PreparedRun::place_outputs(const Recording& recording) {
+  for (const ValueId id : graph_.graph().outputs) {
+    Output& output = outputs_.emplace_back();
+    if (id == kAbsent) continue;
+    const Tensor& tensor = recording.by_value[static_cast<size_t>(id)];
+    output.type = type_of(graph_.graph(), id);
+    output.offset = tensor.storage_offset();
+    if (const auto same = std::ranges::find(recording.inputs, id); same != recording.inputs.end()) {
+      output.kind = Output::Kind::kInput;
+      output.of = static_cast<size_t>(same - recording.inputs.begin());
+      continue;
+    }
+    if (const auto input = find_memory(recording.given, tensor)) {
+      output.kind = Output::Kind::kViewOfInput;
+      output.of = *input;
+      continue;
+    }
+    if (!find_memory(kept_, tensor)) {
+      const Tensor& whole = recording.made[*find_memory(recording.made, tensor)];
+      if (whole.storage_offset() != 0 || extent_of(whole) != whole.numel()) return false;
+      kept_.push_back(whole);
+      roots_.push_back(ValueType::of(whole));
+    }
+    output.of = *find_memory(kept_, tensor);
+    output.kind =
+        tensor.is_same(kept_[output.of]) ? Output::Kind::kRoot : Output::Kind::kViewOfRoot;
+  }
+  return true;
+}
+
+bool PreparedRun::find_addresses(const Recording& recording) {
+  bool found_all = true;
+  const auto find = [&](const TensorArg& argument, bool /*written*/) {
+    const auto* const at = static_cast<const std::byte*>(argument.address);
+    const int64_t bytes =
+        extent_of(argument.sizes(), argument.strides()) * size_in_bytes(argument.dtype);
+    const auto offset_in = [&](const Tensor& tensor) {
+      return at - static_cast<const std::byte*>(tensor.storage()->data());
+    };
+    const auto lies_in = [&](const Tensor& tensor) {
+      const int64_t offset = offset_in(tensor);
+      return offset >= 0 && offset + bytes <= static_cast<int64_t>(tensor.storage()->bytes());
+    };
+    // The record is ours, and its calls are run by us alone.
+    void** const address = &const_cast<TensorArg&>(argument).address;
+    const auto input = std::ranges::find_if(recording.given, lies_in);
+    if (input != recording.given.end()) {
+      const auto owner = static_cast<size_t>(input - recording.given.begin());
+      return of_inputs_.push_back({address, owner, offset_in(*input)});
+    }
+    const auto own = std::ranges::find_if(kept_, lies_in);
+    const auto owner = static_cast<size_t>(own - kept_.begin());
+    if (owner < roots_.size()) return of_roots_.push_back({address, owner, offset_in(*own)});
+    found_all = found_all && (own != kept_.end() || argument.numel == 0);
+  };
+  for (const std::unique_ptr<QueuedKernel>& kernel : kernels_) {
+    programs_.push_back(dynamic_cast<QueuedProgram*>(kernel.get()));
+    // Operators copy what their kernel cannot take to memory that others have afterwards.
+    if (programs_.back() == nullptr && kernel->op().name() == "copy") return false;
+    kernel->each_access(find);
+  }
+  return found_all;
 }
 
 std::vector<Tensor> PreparedRun::try_beside(const std::vector<Tensor>& inputs) {
@@ -260,17 +271,14 @@ std::vector<Tensor> PreparedRun::try_beside(const std::vector<Tensor>& inputs) {
 
 std::vector<Tensor> PreparedRun::replay(const std::vector<Tensor>& inputs) {
   SmallVector<Tensor, 8> roots;
-  for (const Root& root : roots_) {
-    roots.push_back(
-        empty_strided_tensor(root.type.sizes, root.type.strides, root.type.dtype, kCPU));
+  for (const ValueType& root : roots_) {
+    roots.push_back(empty_strided_tensor(root.sizes, root.strides, root.dtype, kCPU));
   }
   for (const Patch& patch : of_inputs_) {
-    *patch.address =
-        static_cast<std::byte*>(inputs[static_cast<size_t>(patch.owner)].data()) + patch.offset;
+    *patch.address = static_cast<std::byte*>(inputs[patch.owner].data()) + patch.offset;
   }
   for (const Patch& patch : of_roots_) {
-    *patch.address =
-        static_cast<std::byte*>(roots[static_cast<size_t>(patch.owner)].data()) + patch.offset;
+    *patch.address = static_cast<std::byte*>(roots[patch.owner].data()) + patch.offset;
   }
   for (size_t i = 0; i < kernels_.size(); ++i) {
     QueuedKernel& kernel = *kernels_[i];

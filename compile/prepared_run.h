@@ -39,12 +39,8 @@ class PreparedRun {
   /// An address in a recorded call that is in the memory of an input, or of a root.
   struct Patch {
     void** address;
-    int32_t owner;
+    size_t owner;
     int64_t offset;  ///< bytes
-  };
-  /// Memory that is made for each run: that of outputs.
-  struct Root {
-    ValueType type;
   };
   struct Output {
     enum class Kind : uint8_t { kAbsent, kInput, kViewOfInput, kRoot, kViewOfRoot };
@@ -53,7 +49,14 @@ class PreparedRun {
     ValueType type;
     int64_t offset = 0;  ///< elements from the beginning of the input or root
   };
+  /// A run of the graph on the host device.
+  struct Recording;
+
   bool prepare(const std::vector<Tensor>& inputs);
+  /// Finds what the outputs are made of; false for memory that cannot be made for each run.
+  bool place_outputs(const Recording& recording);
+  /// Finds the addresses in the recorded calls; false where one is no value's.
+  bool find_addresses(const Recording& recording);
   std::vector<Tensor> try_beside(const std::vector<Tensor>& inputs);
   std::vector<Tensor> replay(const std::vector<Tensor>& inputs);
   explicit PreparedRun(const Interpreter& graph) : graph_(graph) {}
@@ -62,12 +65,11 @@ class PreparedRun {
   std::atomic_flag busy_;
   State state_ = State::kNew;  ///< of the run that set busy_
   std::atomic<bool> is_ready_ = false;
-  std::unique_ptr<const Interpreter> recorded_;
   std::vector<std::unique_ptr<QueuedKernel>> kernels_;
   std::vector<QueuedProgram*> programs_;  ///< by kernel; null where it is none
-  std::vector<Tensor> kept_;              ///< what lies between
+  std::vector<Tensor> kept_;  ///< a tensor of each memory: the roots', then what lies between
   std::vector<Patch> of_inputs_, of_roots_;
-  std::vector<Root> roots_;
+  std::vector<ValueType> roots_;  ///< memory that is made for each run: that of outputs
   std::vector<Output> outputs_;
 };
 
