@@ -38,7 +38,8 @@ struct Guard {
   static Guard of(const CompiledArguments& call);
   /// Whether it is that of the call: `of(call) == *this`, at less cost.
   bool holds(const CompiledArguments& call) const;
-  /// The same but for sizes and strides of inputs; their rank counts.
+  /// Whether it differs from that of the call in sizes and strides of inputs at most, but not in
+  /// their rank.
   bool holds_but_for_sizes(const CompiledArguments& call) const;
   friend bool operator==(const Guard&, const Guard&) = default;
 

@@ -121,7 +121,7 @@ struct LoopSource {
 
 /// What makes modules of a kind of device. All may be called on any thread.
 struct LoopCompiler {
-  /// Those of sources for the device of this thread's KernelScope.
+  /// Returns the flags of sources for the device of this thread's KernelScope.
   std::vector<std::string> (*flags)() = nullptr;
   /// Name and version, which are part of what a kernel is known by. Throws Error if it is not
   /// there.
