@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace lockstep::cuda {
 
@@ -23,6 +24,16 @@ std::vector<std::string> library_files(const std::string& name) {
     if (value != nullptr && *value != '\0') files.push_back(std::string(value) + "/lib64/" + name);
   }
   files.push_back("/usr/local/cuda/lib64/" + name);
+  return files;
+}
+
+std::vector<std::string> library_files(const std::string& name, int newest, int oldest) {
+  std::vector<std::string> files;
+  for (int major = newest; major >= oldest; --major) {
+    for (std::string& file : library_files(name + "." + std::to_string(major))) {
+      files.push_back(std::move(file));
+    }
+  }
   return files;
 }
 

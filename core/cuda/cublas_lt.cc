@@ -9,8 +9,8 @@ namespace lockstep::cuda {
 namespace {
 
 /// The functions and descriptors used here are the same in all these major versions.
-constexpr size_t kOldestMajor = 12;
-constexpr size_t kNewestMajor = CUBLAS_VER_MAJOR;
+constexpr int kOldestMajor = 12;
+constexpr int kNewestMajor = CUBLAS_VER_MAJOR;
 
 std::atomic<CublasLtLibrary*>& current_cublas_lt() {
   // Never destroyed: a product may be the last thing that a program does.
@@ -28,13 +28,7 @@ std::atomic<CublasLtLibrary*>& current_cublas_lt() {
 }  // namespace
 
 std::vector<std::string> cublas_lt_files() {
-  std::vector<std::string> files;
-  for (size_t major = kNewestMajor; major >= kOldestMajor; --major) {
-    for (const std::string& file : library_files(fmt::format("libcublasLt.so.{}", major))) {
-      files.push_back(file);
-    }
-  }
-  return files;
+  return library_files("libcublasLt.so", kNewestMajor, kOldestMajor);
 }
 
 LoadedCublasLt load_cublas_lt() {
@@ -54,7 +48,7 @@ LoadedCublasLt read_cublas_lt(const std::string& file, const FindFunction& find)
   LS_CUBLAS_LT_FUNCTIONS(LS_CUBLAS_LT_FIND)
 #undef LS_CUBLAS_LT_FIND
   loaded.version = loaded.functions.cublasLtGetVersion();
-  const size_t major = loaded.version / 10000;
+  const auto major = static_cast<int>(loaded.version / 10000);
   if (major < kOldestMajor || major > kNewestMajor) {
     return LoadedCublasLt::none(fmt::format("{} is cuBLASLt {}: expected version {} or {}", file,
                                             version_text(loaded.version), kNewestMajor,

@@ -80,13 +80,7 @@ class NvrtcProgram {
 }  // namespace
 
 std::vector<std::string> nvrtc_files() {
-  std::vector<std::string> files;
-  for (int major = kNewestNvrtc; major >= kOldestNvrtc; --major) {
-    for (const std::string& file : library_files(fmt::format("libnvrtc.so.{}", major))) {
-      files.push_back(file);
-    }
-  }
-  return files;
+  return library_files("libnvrtc.so", kNewestNvrtc, kOldestNvrtc);
 }
 
 LoadedNvrtc load_nvrtc() {
