@@ -71,6 +71,7 @@ struct Graph {
   struct Write {
     ValueId input = kAbsent;
     ValueId value = kAbsent;
+    friend bool operator==(const Write&, const Write&) = default;
   };
 
   std::vector<ValueType> values;

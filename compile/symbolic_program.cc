@@ -180,10 +180,7 @@ bool alike(const ValueType& a, const ValueType& b) {
 
 /// In what the graphs differ besides numbers; empty if in nothing.
 std::string other_difference(const Graph& a, const Graph& b) {
-  const bool same_ends = a.inputs == b.inputs && a.outputs == b.outputs &&
-                         std::ranges::equal(a.writes, b.writes, [](const auto& x, const auto& y) {
-                           return x.input == y.input && x.value == y.value;
-                         });
+  const bool same_ends = a.inputs == b.inputs && a.outputs == b.outputs && a.writes == b.writes;
   const auto alike_values = [&](const std::vector<ValueId>& ids) {
     return std::ranges::all_of(
         ids, [&](ValueId id) { return id == kAbsent || alike(type_of(a, id), type_of(b, id)); });
