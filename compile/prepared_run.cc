@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "compile/fusion.h"
+#include "compile/moved_graph.h"
 #include "core/base/error.h"
 #include "core/device/kernel_recorder.h"
 #include "core/dispatch/dispatch_trace.h"
@@ -47,14 +48,8 @@ Tensor on_host(const Tensor& tensor) {
 /// The graph on the host device, whose outputs are all values that anything outside of a group
 /// reads. Groups are made anew: those of rows are for large tensors.
 Graph on_host(Graph graph, const std::vector<ValueId>& outputs) {
+  graph = moved_graph(std::move(graph), kHostDevice);
   for (ValueType& type : graph.values) type.device = kHostDevice;
-  for (Node& node : graph.nodes) {
-    node.group = -1;
-    node.runs_once = false;
-    for (NodeArgument& argument : node.arguments) {
-      if (argument.constant.tag() == Value::Tag::kDevice) argument.constant = Value(kHostDevice);
-    }
-  }
   graph = fuse_pointwise(std::move(graph), /*least=*/2);
   std::vector<bool> is_read(graph.values.size());
   for (const ValueId id : outputs) {

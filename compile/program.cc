@@ -26,6 +26,16 @@ Tensor as_recorded(const Tensor& tensor, const ValueType& type) {
   return copy;
 }
 
+/// Runs a graph as its CUDA graph or as its prepared calls; nothing where it has neither, or these
+/// leave the run to the caller.
+std::optional<std::vector<Tensor>> run_as_a_whole(CapturedRun* captured, PreparedRun* prepared,
+                                                  const std::vector<Tensor>& inputs) {
+  if (captured != nullptr) {
+    if (auto results = captured->run(inputs)) return results;
+  }
+  return prepared != nullptr ? prepared->run(inputs) : std::nullopt;
+}
+
 }  // namespace
 
 /// The program as one step of a recorded computation.
@@ -61,26 +71,15 @@ struct CompiledCall : Function<CompiledCall> {
     }
     const Program::Backward& backward =
         add_places(ctx, *program, inputs) ? *program->placed_backward_ : *program->backward_;
-    if (backward.captured) {
-      if (auto replayed = backward.captured->run(inputs)) {
-        Gradients gradients;
-        for (Tensor& gradient : *replayed) gradients.push_back(std::move(gradient));
-        return gradients;
-      }
-    }
-    if (backward.prepared) {
-      if (auto prepared = backward.prepared->run(inputs)) {
-        Gradients gradients;
-        for (Tensor& gradient : *prepared) gradients.push_back(std::move(gradient));
-        return gradients;
-      }
+    std::optional<std::vector<Tensor>> results =
+        run_as_a_whole(backward.captured.get(), backward.prepared.get(), inputs);
+    if (!results) {
+      // A leaf's gradient goes on its way when the leaf is not read any more.
+      const auto send = [](size_t i, Tensor& gradient) { return send_gradient_early(i, gradient); };
+      results = backward.graph.run(std::move(inputs), send);
     }
     Gradients gradients;
-    // A leaf's gradient goes on its way when the leaf is not read any more.
-    const auto send = [](size_t i, Tensor& gradient) { return send_gradient_early(i, gradient); };
-    for (Tensor& gradient : backward.graph.run(std::move(inputs), send)) {
-      gradients.push_back(std::move(gradient));
-    }
+    for (Tensor& gradient : *results) gradients.push_back(std::move(gradient));
     return gradients;
   }
 
@@ -280,11 +279,10 @@ std::vector<Tensor> Program::run(TensorList inputs, TensorList parameters) const
   for (size_t i = 0; i < all.size(); ++i) {
     if (is_kept(i)) kept[i] = all[i];
   }
-  std::optional<std::vector<Tensor>> replayed;
-  if (captured_forward_) replayed = captured_forward_->run(all);
-  if (prepared_forward_) replayed = prepared_forward_->run(all);
-  std::vector<Tensor> results = replayed ? *std::move(replayed) : forward_->run(std::move(all));
-  return deliver_outputs(kept, std::move(results));
+  std::optional<std::vector<Tensor>> results =
+      run_as_a_whole(captured_forward_.get(), prepared_forward_.get(), all);
+  if (!results) results = forward_->run(std::move(all));
+  return deliver_outputs(kept, *std::move(results));
 }
 
 std::vector<Tensor> Program::deliver(TensorList inputs, std::vector<Tensor> results) const {

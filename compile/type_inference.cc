@@ -1,6 +1,7 @@
 #include "compile/type_inference.h"
 
 #include "compile/interpreter.h"
+#include "compile/moved_graph.h"
 #include "core/base/check.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/random_state_guard.h"
@@ -8,15 +9,10 @@
 namespace lockstep::compiler {
 
 void infer_types(Graph& graph) {
-  Graph plain = graph;
+  Graph plain = moved_graph(graph, kMeta);
   plain.outputs.clear();
   plain.writes.clear();
-  for (Node& node : plain.nodes) {
-    node.group = -1;
-    node.runs_once = false;
-    for (NodeArgument& argument : node.arguments) {
-      if (argument.constant.tag() == Value::Tag::kDevice) argument.constant = Value(kMeta);
-    }
+  for (const Node& node : plain.nodes) {
     for (const ValueId id : node.results) {
       if (id != kAbsent) plain.outputs.push_back(id);
     }
