@@ -15,6 +15,16 @@ void track_if_wanted(TensorImpl& tensor) {
   }
 }
 
+/// The dimension from 0. Operators take 0 and -1 of a 0-d tensor, too; a size there is none of.
+int64_t own_dim(std::string_view op, int64_t dim, int64_t rank) {
+  const int64_t wrapped = wrap_dim(op, dim, rank);
+  LS_CHECK(rank > 0, IndexError,
+           "[{}] dimension {} of a 0-d tensor: expected a tensor with dimensions. Look at dim() "
+           "before.",
+           op, dim);
+  return wrapped;
+}
+
 }  // namespace
 
 TensorImpl::TensorImpl(Ref<Storage> s, Dims&& sz, Dims&& st, int64_t off, DType t)
@@ -59,6 +69,14 @@ void Tensor::throw_undefined() {
 void Tensor::throw_wrong_dtype(DType wanted) const {
   throw DTypeError(fmt::format("[data] element type differs: expected {}, got {}. Use to(dtype).",
                                to_string(wanted), to_string(dtype())));
+}
+
+int64_t Tensor::size(int64_t dim) const {
+  return sizes()[static_cast<size_t>(own_dim("size", dim, this->dim()))];
+}
+
+int64_t Tensor::stride(int64_t dim) const {
+  return strides()[static_cast<size_t>(own_dim("stride", dim, this->dim()))];
 }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {

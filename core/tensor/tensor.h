@@ -140,9 +140,10 @@ class [[nodiscard]] Tensor {
   int64_t dim() const { return static_cast<int64_t>(checked().sizes.size()); }
   IntList sizes() const { return checked().sizes; }
   IntList strides() const { return checked().strides; }
-  /// Size of one dimension; -1 means the last.
-  int64_t size(int64_t dim) const { return sizes()[wrap_dim("size", dim, this->dim())]; }
-  int64_t stride(int64_t dim) const { return strides()[wrap_dim("stride", dim, this->dim())]; }
+  /// Size of one dimension; -1 means the last. Throws IndexError if there is no such dimension: a
+  /// 0-d tensor has none.
+  int64_t size(int64_t dim) const;
+  int64_t stride(int64_t dim) const;
   int64_t numel() const { return checked().numel; }
   int64_t storage_offset() const { return checked().offset; }
   bool is_contiguous() const { return checked().contiguous; }

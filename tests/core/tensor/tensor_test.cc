@@ -30,6 +30,10 @@ TEST(Tensor, AZeroDimensionalOneHasOneElement) {
   EXPECT_EQ(t.numel(), 1);
   EXPECT_TRUE(t.is_contiguous());
   EXPECT_EQ(t.shape(), "[]");
+  for (const int64_t dim : {-1, 0}) {
+    expect_error<IndexError>([&] { t.size(dim); }, "[size]", "of a 0-d tensor");
+    expect_error<IndexError>([&] { t.stride(dim); }, "[stride]", "of a 0-d tensor");
+  }
 }
 
 TEST(Tensor, CopiesShareElementsAndMetadata) {
