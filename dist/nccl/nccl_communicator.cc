@@ -56,6 +56,7 @@ NcclCommunicator::Pointer NcclCommunicator::create(std::shared_ptr<const NcclLib
 NcclCommunicator::~NcclCommunicator() { abort(); }
 
 nccl::Comm* NcclCommunicator::checked() const {
+  if (comm_ == nullptr && reason_) std::rethrow_exception(reason_);
   LS_CHECK(comm_ != nullptr, DistError, "[nccl] the communicator was aborted.");
   return comm_;
 }
@@ -127,7 +128,9 @@ NcclCommunicator::Pointer NcclCommunicator::split(int color, int key, const Nccl
     wait_ready(wait);
     return color == nccl::kNoColor ? nullptr : take(*made, wait);
   } catch (...) {
-    abort();  // first, so that NCCL does not set *made later
+    // First, so that NCCL does not set *made later. Who uses the communicator now, as the watch
+    // does, may be the first to tell the job why.
+    abort(std::current_exception());
     if (made != nullptr && *made != nullptr)
       (void)functions().ncclCommAbort(std::exchange(*made, nullptr));
     throw;
@@ -202,9 +205,11 @@ void NcclCommunicator::finish(const NcclWait& wait) noexcept {
   }
 }
 
-void NcclCommunicator::abort() noexcept {
+void NcclCommunicator::abort(std::exception_ptr reason) noexcept {
   const MutexLock guard(lock_);
-  if (comm_ != nullptr) (void)functions().ncclCommAbort(std::exchange(comm_, nullptr));
+  if (comm_ == nullptr) return;
+  reason_ = std::move(reason);
+  (void)functions().ncclCommAbort(std::exchange(comm_, nullptr));
 }
 
 }  // namespace lockstep::dist

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -23,7 +24,8 @@ struct NcclWait {
 };
 
 /// One rank's part of a non-blocking NCCL communicator. Functions throw `nccl_error` if NCCL
-/// reports an error, and DistError if the communicator was aborted.
+/// reports an error, and, if the communicator was aborted, the error for which it was, or
+/// DistError.
 ///
 /// Thread-safe: one thread may wait in it while another aborts it.
 class NcclCommunicator {
@@ -73,8 +75,9 @@ class NcclCommunicator {
   /// Called after `finalize`: waits until the operations of all ranks have ended and destroys the
   /// communicator; aborts it after the deadline or on an error.
   void finish(const NcclWait& wait) noexcept;
-  /// Aborts the communicator and its operations at once. Does nothing if it has ended.
-  void abort() noexcept;
+  /// Aborts the communicator and its operations at once, for an error if there was one. Does
+  /// nothing if it has ended.
+  void abort(std::exception_ptr reason = {}) noexcept;
 
  private:
   NcclCommunicator(std::shared_ptr<const NcclLibrary> library, nccl::Comm* comm)
@@ -89,6 +92,7 @@ class NcclCommunicator {
   const std::shared_ptr<const NcclLibrary> library_;
   Mutex lock_;                             // held during every call with comm_
   nccl::Comm* comm_ LS_GUARDED_BY(lock_);  ///< null when ended
+  std::exception_ptr reason_ LS_GUARDED_BY(lock_);
   /// Communicators made from this one. NCCL sets the elements some time after the call.
   std::deque<nccl::Comm*> made_ LS_GUARDED_BY(lock_);
 };

@@ -211,6 +211,8 @@ TEST_F(NcclCommunicatorTest, ASplitThatFailsEndsBothCommunicators) {
   script_.polls = 1'000'000;
   EXPECT_THROW((void)comm->split(0, 0, {}, wait(5ms)), TimeoutError);
   EXPECT_THAT(script_.calls, ElementsAre("split", "abort 1", "abort 2"));
+  // Another thread that looks after it may be the first to tell the job of a failure.
+  expect_error<TimeoutError>([&] { (void)comm->is_ready(); }, "NCCL did not get ready");
 }
 
 TEST_F(NcclCommunicatorTest, ACommunicatorThatNcclDoesNotGiveIsWaitedForNoLongerThanItMay) {

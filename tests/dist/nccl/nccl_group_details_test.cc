@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <exception>
 #include <filesystem>
@@ -125,11 +126,10 @@ TEST(NcclGroupDetails, ACoalescedCallIsNamedByItsFirstOperation) {
 
 TEST(NcclGroupDetails, AnOperationThatNcclDoesNotLaunchIsNamed) {
   FakeNccl fake;
-  std::atomic<int> came = 0;
+  std::barrier both(2, [&]() noexcept { fake.hold_start(true); });
   const auto errors = run_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
     group.set_timeout(300ms);
-    if (++came == 2) fake.hold_start(true);
-    while (came < 2) std::this_thread::yield();
+    both.arrive_and_wait();
     group.all_reduce(host_ones(4)).wait();
     ADD_FAILURE() << "the wait returned";
   });
@@ -146,14 +146,13 @@ TEST(NcclGroupDetails, ASubgroupThatNcclDoesNotMakeIsNamedAndOthersHaveTheTimeou
   FakeNccl fake;
   FakeNcclJob job{.size = 2};
   job.options.start_timeout = 500ms;
-  std::atomic<int> came = 0;
+  std::barrier both(2, [&]() noexcept { fake.hold_start(true); });
   const auto errors = run_nccl_ranks(fake, job, [&](NcclGroup& group) {
     group.set_timeout(7s);
     const auto first = group.subgroup({0, 1}, "first");
     EXPECT_EQ(first->timeout(), 7s);
     group.barrier().synchronize();
-    if (++came == 2) fake.hold_start(true);
-    while (came < 2) std::this_thread::yield();
+    both.arrive_and_wait();
     (void)group.subgroup({0, 1}, "second");
   });
   fake.hold_start(false);
@@ -195,11 +194,10 @@ TEST(NcclGroupDetails, CommunicatorsOfMessagesEndWithTheGroup) {
 
 TEST(NcclGroupDetails, AMessageThatNcclDoesNotConnectIsNamed) {
   FakeNccl fake;
-  std::atomic<int> came = 0;
+  std::barrier both(2, [&]() noexcept { fake.hold_start(true); });
   const auto errors = run_nccl_ranks(fake, {.size = 2}, [&](NcclGroup& group) {
     group.set_timeout(300ms);
-    if (++came == 2) fake.hold_start(true);
-    while (came < 2) std::this_thread::yield();
+    both.arrive_and_wait();
     const Tensor tensor = host_ones(4);
     if (group.rank() == 0) group.send(tensor, 1).wait();
     if (group.rank() == 1) group.recv(tensor, 0).wait();
