@@ -139,6 +139,23 @@ TEST(CudaOptimizers, TakeWhatTheDeviceAloneKnows) {
   }
 }
 
+TEST(CudaOptimizers, TakeTheLearningRateFromTheDevice) {
+  for (const bool there : {false, true}) {
+    expect_the_steps_of_the_cpu([there](const Parameters& p, const Tensor& step) {
+      // The cpu's call has the product as an argument, or both.
+      const Device device = p.values[0].device();
+      const bool is_cpu = device == kCPU;
+      const double lr = is_cpu && !there ? 0.5 * 0.3 : 0.5;
+      const Tensor factor = is_cpu && !there ? Tensor() : full({}, 0.3, {DType::kF64, device});
+      _fused_adamw_(p.values, p.grads, p.first, p.second, lr, 0.9, 0.95, 0.1, 1e-8, step, 0.7,
+                    every_second(p.values.size()), {}, {}, {}, factor);
+      _fused_sgd_(p.values, p.grads, p.first, lr, 0.9, true, 0.05, 0.7, {}, {}, {}, {}, factor);
+      _fused_lion_(p.values, p.grads, p.first, lr, 0.9, 0.99, 0.05, 0.7,
+                   every_second(p.values.size()), {}, {}, {}, factor);
+    });
+  }
+}
+
 TEST(CudaOptimizers, WriteTheCastsOfTheCpu) {
   for (const DType half : {DType::kBF16, DType::kF16}) {
     const Parameters here(DType::kF32, kCPU), there(DType::kF32, kGpu);

@@ -25,7 +25,7 @@ void add_optimizer_samples(SampleTable& table) {
                      step(0), 1.0, Dims{}, full({}, 0.3, DType::kF64), ones({}, DType::kF32)),
                 call("with casts", two(1), two(3), two(5), two_positive(), 0.1, 0.9,
                      0.99, 0.01, 1e-8, step(2), 0.5, Dims{}, full({}, 0.3, DType::kF64),
-                     zeros({}, DType::kF32), two_halves())},
+                     zeros({}, DType::kF32), two_halves(), full({}, 0.7, DType::kF64))},
       .large = {call("large", two(1, 13000), two(3, 13000), two(5, 13000), two_positive(13000), 0.1,
                      0.9, 0.99, 0.01, 1e-8, step(3))},
       .reads_strides = true};
@@ -36,7 +36,8 @@ void add_optimizer_samples(SampleTable& table) {
                 call("told by the device", two(1), two(3), two(5), 0.1, 0.9, false, 0.01, 0.5,
                      Dims{}, full({}, 0.3, DType::kF64), zeros({}, DType::kF32)),
                 call("with casts", two(1), two(3), two(5), 0.1, 0.9, false, 0.01, 0.5, Dims{},
-                     full({}, 0.3, DType::kF64), zeros({}, DType::kF32), two_halves())},
+                     full({}, 0.3, DType::kF64), zeros({}, DType::kF32), two_halves(),
+                     full({}, 0.7, DType::kF64))},
       .large = {call("large", two(1, 13000), two(3, 13000), two(5, 13000), 0.1, 0.9, false, 0.01)},
       .reads_strides = true};
   table["_fused_lion_"] = {
@@ -47,7 +48,8 @@ void add_optimizer_samples(SampleTable& table) {
                 call("left out", two(1), two(3), two(5), 0.1, 0.9, 0.99, 0.01, 0.5, Dims{},
                      full({}, 0.3, DType::kF64), ones({}, DType::kF32)),
                 call("with casts", two(1), two(3), two(5), 0.1, 0.9, 0.99, 0.01, 0.5, Dims{},
-                     full({}, 0.3, DType::kF64), zeros({}, DType::kF32), two_halves())},
+                     full({}, 0.3, DType::kF64), zeros({}, DType::kF32), two_halves(),
+                     full({}, 0.7, DType::kF64))},
       .large = {call("large", two(1, 13000), two(3, 13000), two(5, 13000), 0.1, 0.9, 0.99, 0.01)},
       .reads_strides = true};
   table["_block_square_sums"] = {
@@ -58,9 +60,9 @@ void add_optimizer_samples(SampleTable& table) {
       .calls = {call("matrix", floats({3, 5})), call("nothing", floats({0})),
                 call("0-d", floats({})), call("transposed", with_gaps(floats({4, 3})))},
       .large = {call("large", floats({67, 1031}))}};
-  table["_fused_adamw_"].fixed_dtype = {"step", "grad_factor", "found_inf", "casts"};
-  table["_fused_sgd_"].fixed_dtype = {"grad_factor", "found_inf", "casts"};
-  table["_fused_lion_"].fixed_dtype = {"grad_factor", "found_inf", "casts"};
+  table["_fused_adamw_"].fixed_dtype = {"step", "grad_factor", "found_inf", "casts", "lr_factor"};
+  table["_fused_sgd_"].fixed_dtype = {"grad_factor", "found_inf", "casts", "lr_factor"};
+  table["_fused_lion_"].fixed_dtype = {"grad_factor", "found_inf", "casts", "lr_factor"};
   for (const char* op :
        {"_fused_adamw_", "_fused_sgd_", "_fused_lion_", "_block_square_sums", "_ordered_sum"}) {
     for (const DType half : {DType::kF16, DType::kBF16}) {

@@ -53,8 +53,10 @@ void check_number(std::string_view op, std::string_view name, OptionalTensor num
 }
 
 /// Checks the tensors with values that are only on the device.
-void check_control(std::string_view op, OptionalTensor grad_factor, OptionalTensor found_inf) {
+void check_control(std::string_view op, OptionalTensor grad_factor, OptionalTensor lr_factor,
+                   OptionalTensor found_inf) {
   check_number(op, "grad_factor", grad_factor, DType::kF64);
+  check_number(op, "lr_factor", lr_factor, DType::kF64);
   check_number(op, "found_inf", found_inf, DType::kF32);
 }
 
@@ -83,14 +85,14 @@ void check_single_or_double(std::string_view op, const Tensor& self) {
 Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs,
                     MutableTensorList exp_avg_sqs, double, double, double, double, double,
                     const Tensor& step, double, IntList decayed, OptionalTensor grad_factor,
-                    OptionalTensor found_inf, MutableTensorList casts) {
+                    OptionalTensor found_inf, MutableTensorList casts, OptionalTensor lr_factor) {
   constexpr std::string_view kOp = "_fused_adamw_";
   check_list(kOp, self, {"self", self}, true);
   check_list(kOp, self, {"grads", grads}, false);
   check_list(kOp, self, {"exp_avgs", exp_avgs}, true);
   check_list(kOp, self, {"exp_avg_sqs", exp_avg_sqs}, true);
   check_decayed(kOp, self, decayed);
-  check_control(kOp, grad_factor, found_inf);
+  check_control(kOp, grad_factor, lr_factor, found_inf);
   check_number(kOp, "step", step, DType::kF64);
   check_casts(kOp, self, casts);
   return {};
@@ -98,7 +100,8 @@ Outputs fused_adamw(MutableTensorList self, TensorList grads, MutableTensorList 
 
 Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
                   double, double momentum, bool, double, double, IntList decayed,
-                  OptionalTensor grad_factor, OptionalTensor found_inf, MutableTensorList casts) {
+                  OptionalTensor grad_factor, OptionalTensor found_inf, MutableTensorList casts,
+                  OptionalTensor lr_factor) {
   constexpr std::string_view kOp = "_fused_sgd_";
   check_list(kOp, self, {"self", self}, true);
   check_list(kOp, self, {"grads", grads}, false);
@@ -106,20 +109,20 @@ Outputs fused_sgd(MutableTensorList self, TensorList grads, MutableTensorList mo
     check_list(kOp, self, {"momentum_buffers", momentum_buffers}, true);
   }
   check_decayed(kOp, self, decayed);
-  check_control(kOp, grad_factor, found_inf);
+  check_control(kOp, grad_factor, lr_factor, found_inf);
   check_casts(kOp, self, casts);
   return {};
 }
 
 Outputs fused_lion(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs, double,
                    double, double, double, double, IntList decayed, OptionalTensor grad_factor,
-                   OptionalTensor found_inf, MutableTensorList casts) {
+                   OptionalTensor found_inf, MutableTensorList casts, OptionalTensor lr_factor) {
   constexpr std::string_view kOp = "_fused_lion_";
   check_list(kOp, self, {"self", self}, true);
   check_list(kOp, self, {"grads", grads}, false);
   check_list(kOp, self, {"exp_avgs", exp_avgs}, true);
   check_decayed(kOp, self, decayed);
-  check_control(kOp, grad_factor, found_inf);
+  check_control(kOp, grad_factor, lr_factor, found_inf);
   check_casts(kOp, self, casts);
   return {};
 }
@@ -152,11 +155,11 @@ LS_OP(
     fused_adamw,
     void(MutableTensorList, TensorList, MutableTensorList, MutableTensorList, double, double,
          double, double, double, const Tensor&, double, IntList, OptionalTensor, OptionalTensor,
-         MutableTensorList),
+         MutableTensorList, OptionalTensor),
     "_fused_adamw_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, "
     "Tensor(c!)[] exp_avg_sqs, float lr, float beta1, float beta2, float weight_decay, float eps, "
     "Tensor step, float grad_scale=1., int[] decayed=[], Tensor? grad_factor=None, "
-    "Tensor? found_inf=None, Tensor(e!)[] casts=[]) -> ()")
+    "Tensor? found_inf=None, Tensor(e!)[] casts=[], Tensor? lr_factor=None) -> ()")
     .doc("One step of AdamW on all parameters in one pass.")
     .structured(rules::fused_adamw)
     .not_differentiable("it is an optimizer's step");
@@ -164,44 +167,45 @@ void _fused_adamw_(MutableTensorList self, TensorList grads, MutableTensorList e
                    MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
                    double weight_decay, double eps, const Tensor& step, double grad_scale,
                    IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf,
-                   MutableTensorList casts) {
+                   MutableTensorList casts, OptionalTensor lr_factor) {
   op_fused_adamw(self, grads, exp_avgs, exp_avg_sqs, lr, beta1, beta2, weight_decay, eps, step,
-                 grad_scale, decayed, grad_factor, found_inf, casts);
+                 grad_scale, decayed, grad_factor, found_inf, casts, lr_factor);
 }
 
 LS_OP(fused_sgd,
       void(MutableTensorList, TensorList, MutableTensorList, double, double, bool, double, double,
-           IntList, OptionalTensor, OptionalTensor, MutableTensorList),
+           IntList, OptionalTensor, OptionalTensor, MutableTensorList, OptionalTensor),
       "_fused_sgd_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] momentum_buffers, "
       "float lr, float momentum, bool nesterov, float weight_decay, float grad_scale=1., "
       "int[] decayed=[], Tensor? grad_factor=None, Tensor? found_inf=None, "
-      "Tensor(c!)[] casts=[]) -> ()")
+      "Tensor(c!)[] casts=[], Tensor? lr_factor=None) -> ()")
     .doc("One step of SGD on all parameters in one pass.")
     .structured(rules::fused_sgd)
     .not_differentiable("it is an optimizer's step");
 void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
                  double lr, double momentum, bool nesterov, double weight_decay, double grad_scale,
                  IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf,
-                 MutableTensorList casts) {
+                 MutableTensorList casts, OptionalTensor lr_factor) {
   op_fused_sgd(self, grads, momentum_buffers, lr, momentum, nesterov, weight_decay, grad_scale,
-               decayed, grad_factor, found_inf, casts);
+               decayed, grad_factor, found_inf, casts, lr_factor);
 }
 
 LS_OP(fused_lion,
       void(MutableTensorList, TensorList, MutableTensorList, double, double, double, double, double,
-           IntList, OptionalTensor, OptionalTensor, MutableTensorList),
+           IntList, OptionalTensor, OptionalTensor, MutableTensorList, OptionalTensor),
       "_fused_lion_(Tensor(a!)[] self, Tensor[] grads, Tensor(b!)[] exp_avgs, float lr, "
       "float beta1, float beta2, float weight_decay, float grad_scale=1., int[] decayed=[], "
-      "Tensor? grad_factor=None, Tensor? found_inf=None, Tensor(c!)[] casts=[]) -> ()")
+      "Tensor? grad_factor=None, Tensor? found_inf=None, Tensor(c!)[] casts=[], Tensor? "
+      "lr_factor=None) -> ()")
     .doc("One step of Lion on all parameters in one pass.")
     .structured(rules::fused_lion)
     .not_differentiable("it is an optimizer's step");
 void _fused_lion_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs, double lr,
                   double beta1, double beta2, double weight_decay, double grad_scale,
                   IntList decayed, OptionalTensor grad_factor, OptionalTensor found_inf,
-                  MutableTensorList casts) {
+                  MutableTensorList casts, OptionalTensor lr_factor) {
   op_fused_lion(self, grads, exp_avgs, lr, beta1, beta2, weight_decay, grad_scale, decayed,
-                grad_factor, found_inf, casts);
+                grad_factor, found_inf, casts, lr_factor);
 }
 
 LS_OP(block_square_sums, Tensor(TensorList), "_block_square_sums(Tensor[] self) -> Tensor")

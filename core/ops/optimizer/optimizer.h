@@ -19,7 +19,8 @@ namespace lockstep {
 /// each tensor that weight_decay applies to and 0 for the others; empty means 1 everywhere.
 ///
 /// Values that are only on the device when the step is queued are tensors of one element there:
-/// `grad_factor`, f64, multiplies grad_scale; if `found_inf`, f32, is not 0 nothing is changed.
+/// `grad_factor`, f64, multiplies grad_scale, and `lr_factor`, f64, lr; if `found_inf`, f32, is not
+/// 0 nothing is changed.
 ///
 /// `casts`, in bf16 or f16, one for each parameter or none at all, get the new values in the same
 /// pass, rounded as a cast rounds them.
@@ -27,25 +28,29 @@ void _fused_adamw_(MutableTensorList self, TensorList grads, MutableTensorList e
                    MutableTensorList exp_avg_sqs, double lr, double beta1, double beta2,
                    double weight_decay, double eps, const Tensor& step, double grad_scale = 1.0,
                    IntList decayed = {}, OptionalTensor grad_factor = {},
-                   OptionalTensor found_inf = {}, MutableTensorList casts = {});
+                   OptionalTensor found_inf = {}, MutableTensorList casts = {},
+                   OptionalTensor lr_factor = {});
 
 /// One step of SGD in place. For each element, with g = grad_scale * grad + weight_decay * p:
 ///   b = momentum * b + g;  p -= lr * (nesterov ? g + momentum * b : b)
 /// Buffers start at zero, so the first step sets b = g. With momentum = 0 the buffers are not
-/// touched, and the list may be empty. `decayed`, `grad_factor`, `found_inf`, `casts` as above.
+/// touched, and the list may be empty. `decayed`, `grad_factor`, `found_inf`, `casts`, `lr_factor`
+/// as above.
 void _fused_sgd_(MutableTensorList self, TensorList grads, MutableTensorList momentum_buffers,
                  double lr, double momentum, bool nesterov, double weight_decay,
                  double grad_scale = 1.0, IntList decayed = {}, OptionalTensor grad_factor = {},
-                 OptionalTensor found_inf = {}, MutableTensorList casts = {});
+                 OptionalTensor found_inf = {}, MutableTensorList casts = {},
+                 OptionalTensor lr_factor = {});
 
 /// One step of Lion (Chen et al. 2023) in place. For each element, with g = grad_scale * grad:
 ///   c = beta1 m + (1 - beta1) g;  p -= lr * (sign(c) + weight_decay * p)
 ///   m = beta2 m + (1 - beta2) g
-/// Means start at zero. `decayed`, `grad_factor`, `found_inf`, `casts` as above.
+/// Means start at zero. `decayed`, `grad_factor`, `found_inf`, `casts`, `lr_factor` as above.
 void _fused_lion_(MutableTensorList self, TensorList grads, MutableTensorList exp_avgs, double lr,
                   double beta1, double beta2, double weight_decay, double grad_scale = 1.0,
                   IntList decayed = {}, OptionalTensor grad_factor = {},
-                  OptionalTensor found_inf = {}, MutableTensorList casts = {});
+                  OptionalTensor found_inf = {}, MutableTensorList casts = {},
+                  OptionalTensor lr_factor = {});
 
 /// Elements covered by one partial sum of `_block_square_sums`; also the granularity at which
 /// parameters may be sharded.

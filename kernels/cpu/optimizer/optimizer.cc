@@ -67,8 +67,9 @@ double decay_of(double weight_decay, IntList decayed, size_t i) {
   return decayed.empty() || decayed[i] != 0 ? weight_decay : 0.0;
 }
 
-double factor_of(double grad_scale, const In& grad_factor) {
-  return grad_factor.defined() ? grad_scale * *grad_factor.data<double>() : grad_scale;
+/// The factor times the one that is on the device, where there is one.
+double factor_of(double factor, const In& other) {
+  return other.defined() ? factor * *other.data<double>() : factor;
 }
 
 bool is_left_out(const In& found_inf) {
@@ -122,14 +123,14 @@ void adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, do
 void fused_adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, double lr,
                  double beta1, double beta2, double weight_decay, double eps, const In& step,
                  double grad_scale, IntList decayed, const In& grad_factor, const In& found_inf,
-                 OutList casts) {
+                 OutList casts, const In& lr_factor) {
   if (self.empty() || is_left_out(found_inf)) return;
   const double number = *step.data<double>();
   LS_CHECK(number >= 1 && number < 0x1p63, IndexError,
            "[_fused_adamw_] step out of range: expected at least 1, got {}.", number);
   const auto run = self[0].dtype == DType::kF64 ? adamw<double> : adamw<float>;
-  run(self, grads, exp_avgs, exp_avg_sqs, lr, beta1, beta2, weight_decay, eps, number,
-      factor_of(grad_scale, grad_factor), decayed, casts);
+  run(self, grads, exp_avgs, exp_avg_sqs, factor_of(lr, lr_factor), beta1, beta2, weight_decay, eps,
+      number, factor_of(grad_scale, grad_factor), decayed, casts);
 }
 
 template <class T>
@@ -182,10 +183,10 @@ void sgd(OutList self, InList grads, OutList momentum_buffers, double lr, double
 
 void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, double momentum,
                bool nesterov, double weight_decay, double grad_scale, IntList decayed,
-               const In& grad_factor, const In& found_inf, OutList casts) {
+               const In& grad_factor, const In& found_inf, OutList casts, const In& lr_factor) {
   if (self.empty() || is_left_out(found_inf)) return;
   const auto run = self[0].dtype == DType::kF64 ? sgd<double> : sgd<float>;
-  run(self, grads, momentum_buffers, lr, momentum, nesterov, weight_decay,
+  run(self, grads, momentum_buffers, factor_of(lr, lr_factor), momentum, nesterov, weight_decay,
       factor_of(grad_scale, grad_factor), decayed, casts);
 }
 
@@ -226,11 +227,11 @@ void lion(OutList self, InList grads, OutList exp_avgs, double lr, double beta1,
 
 void fused_lion(OutList self, InList grads, OutList exp_avgs, double lr, double beta1, double beta2,
                 double weight_decay, double grad_scale, IntList decayed, const In& grad_factor,
-                const In& found_inf, OutList casts) {
+                const In& found_inf, OutList casts, const In& lr_factor) {
   if (self.empty() || is_left_out(found_inf)) return;
   const auto run = self[0].dtype == DType::kF64 ? lion<double> : lion<float>;
-  run(self, grads, exp_avgs, lr, beta1, beta2, weight_decay, factor_of(grad_scale, grad_factor),
-      decayed, casts);
+  run(self, grads, exp_avgs, factor_of(lr, lr_factor), beta1, beta2, weight_decay,
+      factor_of(grad_scale, grad_factor), decayed, casts);
 }
 
 /// Squares of as many elements as a vector of f64 holds.

@@ -70,9 +70,11 @@ void launch_steps(Kernel kernel, const Factors& factors, const StepControl& cont
 
 const FaultKind kOfStep("_fused_adamw_", "step out of range");
 
-StepControl control_of(double grad_scale, const In& grad_factor, const In& found_inf) {
+StepControl control_of(double grad_scale, const In& grad_factor, const In& lr_factor,
+                       const In& found_inf) {
   return {.grad_scale = grad_scale,
           .grad_factor = grad_factor.defined() ? grad_factor.data<double>() : nullptr,
+          .lr_factor = lr_factor.defined() ? lr_factor.data<double>() : nullptr,
           .found_inf = found_inf.defined() ? found_inf.data<float>() : nullptr};
 }
 
@@ -82,19 +84,19 @@ AdamWFactors<T> adamw_factors(double lr, double beta1, double beta2, double weig
   return {.lr = lr,
           .beta1 = beta1,
           .beta2 = beta2,
+          .weight_decay = weight_decay,
           .first = static_cast<T>(1 - beta1),
           .second = static_cast<T>(beta2),
           .second_new = static_cast<T>(1 - beta2),
-          .eps = static_cast<T>(eps),
-          .keep = {T(1), static_cast<T>(1 - lr * weight_decay)}};
+          .eps = static_cast<T>(eps)};
 }
 
 void fused_adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_sqs, double lr,
                  double beta1, double beta2, double weight_decay, double eps, const In& step,
                  double grad_scale, IntList decayed, const In& grad_factor, const In& found_inf,
-                 OutList casts) {
+                 OutList casts, const In& lr_factor) {
   if (self.empty()) return;
-  StepControl control = control_of(grad_scale, grad_factor, found_inf);
+  StepControl control = control_of(grad_scale, grad_factor, lr_factor, found_inf);
   control.step = step.data<double>();
   control.fault = fault_place(kOfStep);
   const auto run = [&]<class T>() {
@@ -107,18 +109,19 @@ void fused_adamw(OutList self, InList grads, OutList exp_avgs, OutList exp_avg_s
 
 void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, double momentum,
                bool nesterov, double weight_decay, double grad_scale, IntList decayed,
-               const In& grad_factor, const In& found_inf, OutList casts) {
+               const In& grad_factor, const In& found_inf, OutList casts, const In& lr_factor) {
   if (self.empty()) return;
   const bool has_momentum = momentum != 0;
   const auto run = [&]<class T>() {
-    const SgdFactors<T> factors{.momentum = static_cast<T>(momentum),
-                                .lr = static_cast<T>(lr),
+    const SgdFactors<T> factors{.lr = lr,
+                                .momentum = static_cast<T>(momentum),
                                 .of_gradient = nesterov ? T(1) : T(0),
                                 .of_buffer = nesterov ? static_cast<T>(momentum) : T(1),
                                 .decay = {T(0), static_cast<T>(weight_decay)},
                                 .has_momentum = has_momentum};
-    launch_steps(kSgd[self[0].dtype], factors, control_of(grad_scale, grad_factor, found_inf), self,
-                 grads, {has_momentum ? momentum_buffers : OutList(), OutList()}, decayed, casts);
+    launch_steps(kSgd[self[0].dtype], factors,
+                 control_of(grad_scale, grad_factor, lr_factor, found_inf), self, grads,
+                 {has_momentum ? momentum_buffers : OutList(), OutList()}, decayed, casts);
   };
   self[0].dtype == DType::kF64 ? run.template operator()<double>()
                                : run.template operator()<float>();
@@ -126,17 +129,18 @@ void fused_sgd(OutList self, InList grads, OutList momentum_buffers, double lr, 
 
 void fused_lion(OutList self, InList grads, OutList exp_avgs, double lr, double beta1, double beta2,
                 double weight_decay, double grad_scale, IntList decayed, const In& grad_factor,
-                const In& found_inf, OutList casts) {
+                const In& found_inf, OutList casts, const In& lr_factor) {
   if (self.empty()) return;
   const auto run = [&]<class T>() {
-    const LionFactors<T> factors{.lr = static_cast<T>(lr),
+    const LionFactors<T> factors{.lr = lr,
+                                 .weight_decay = weight_decay,
                                  .first = static_cast<T>(beta1),
                                  .first_new = static_cast<T>(1 - beta1),
                                  .second = static_cast<T>(beta2),
-                                 .second_new = static_cast<T>(1 - beta2),
-                                 .keep = {T(1), static_cast<T>(1 - lr * weight_decay)}};
-    launch_steps(kLion[self[0].dtype], factors, control_of(grad_scale, grad_factor, found_inf),
-                 self, grads, {exp_avgs, OutList()}, decayed, casts);
+                                 .second_new = static_cast<T>(1 - beta2)};
+    launch_steps(kLion[self[0].dtype], factors,
+                 control_of(grad_scale, grad_factor, lr_factor, found_inf), self, grads,
+                 {exp_avgs, OutList()}, decayed, casts);
   };
   self[0].dtype == DType::kF64 ? run.template operator()<double>()
                                : run.template operator()<float>();

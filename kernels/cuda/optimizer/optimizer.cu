@@ -45,6 +45,10 @@ __device__ T grad_factor(const StepControl& control) {
                                                        : control.grad_scale);
 }
 
+__device__ double learning_rate(double lr, const StepControl& control) {
+  return control.lr_factor != nullptr ? lr * *control.lr_factor : lr;
+}
+
 // Each launch constructs an update rule, which is reset for each of its tensors.
 
 template <class T>
@@ -52,23 +56,25 @@ struct AdamW {
   static constexpr int kStates = 2;
   const AdamWFactors<T>& f;
   T gradient;  ///< factor of the gradients
+  double lr;
   T step_size, inverse_root;
   T keep = T(1);
   /// All threads of a block must construct it together.
   __device__ AdamW(const AdamWFactors<T>& factors, const StepControl& control)
-      : f(factors), gradient(grad_factor<T>(control)) {
+      : f(factors), gradient(grad_factor<T>(control)), lr(learning_rate(factors.lr, control)) {
     __shared__ T corrected[2];
     if (threadIdx.x < 2) {  // both powers at once, in one warp
       const bool first = threadIdx.x == 0;
       const double correction = bias_correction(first ? f.beta1 : f.beta2, *control.step);
-      corrected[threadIdx.x] =
-          static_cast<T>(first ? f.lr / correction : 1 / std::sqrt(correction));
+      corrected[threadIdx.x] = static_cast<T>(first ? lr / correction : 1 / std::sqrt(correction));
     }
     __syncthreads();
     step_size = corrected[0];
     inverse_root = corrected[1];
   }
-  __device__ void begin(bool decays) { keep = f.keep[decays ? 1 : 0]; }
+  __device__ void begin(bool decays) {
+    keep = decays ? static_cast<T>(1 - lr * f.weight_decay) : T(1);
+  }
   __device__ bool uses(int) const { return true; }
   __device__ void operator()(T& p, T grad, T* state) const {
     const T g = gradient * grad;
@@ -85,21 +91,23 @@ template <class T>
 struct Sgd {
   static constexpr int kStates = 1;
   const SgdFactors<T>& f;
-  T gradient;
+  T gradient, lr;
   T decay = T(0);
   __device__ Sgd(const SgdFactors<T>& factors, const StepControl& control)
-      : f(factors), gradient(grad_factor<T>(control)) {}
+      : f(factors),
+        gradient(grad_factor<T>(control)),
+        lr(static_cast<T>(learning_rate(factors.lr, control))) {}
   __device__ void begin(bool decays) { decay = f.decay[decays ? 1 : 0]; }
   __device__ bool uses(int) const { return f.has_momentum; }
   __device__ void operator()(T& p, T grad, T* state) const {
     const T g = std::fma(decay, p, gradient * grad);
     if (!f.has_momentum) {
-      p = std::fma(-f.lr, g, p);
+      p = std::fma(-lr, g, p);
       return;
     }
     const T b = std::fma(f.momentum, state[0], g);
     state[0] = b;
-    p = std::fma(-f.lr, std::fma(f.of_buffer, b, f.of_gradient * g), p);
+    p = std::fma(-lr, std::fma(f.of_buffer, b, f.of_gradient * g), p);
   }
 };
 
@@ -108,15 +116,18 @@ struct Lion {
   static constexpr int kStates = 1;
   const LionFactors<T>& f;
   T gradient;
+  double lr;
   T keep = T(1);
   __device__ Lion(const LionFactors<T>& factors, const StepControl& control)
-      : f(factors), gradient(grad_factor<T>(control)) {}
-  __device__ void begin(bool decays) { keep = f.keep[decays ? 1 : 0]; }
+      : f(factors), gradient(grad_factor<T>(control)), lr(learning_rate(factors.lr, control)) {}
+  __device__ void begin(bool decays) {
+    keep = decays ? static_cast<T>(1 - lr * f.weight_decay) : T(1);
+  }
   __device__ bool uses(int) const { return true; }
   __device__ void operator()(T& p, T grad, T* state) const {
     const T g = gradient * grad;
     const T c = std::fma(f.first, state[0], f.first_new * g);
-    p = std::fma(p, keep, -(f.lr * lion_direction(c)));
+    p = std::fma(p, keep, -(static_cast<T>(lr) * lion_direction(c)));
     state[0] = std::fma(f.second, state[0], f.second_new * g);
   }
 };

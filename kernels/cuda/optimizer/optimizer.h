@@ -36,6 +36,7 @@ struct OptimizerTensor {
 struct StepControl {
   double grad_scale;
   const double* grad_factor;
+  const double* lr_factor;
   const float* found_inf;
   const double* step;
   Fault* fault;  ///< used if `step` is not null
@@ -50,16 +51,17 @@ struct OptimizerStep {
 };
 
 /// Factors of a step, the same for all elements, except the gradient factor and those that depend
-/// on the step count. Arrays of two are indexed by whether weight decay applies.
+/// on the step count or the learning rate. Arrays of two are indexed by whether weight decay
+/// applies.
 template <class T>
 struct AdamWFactors {
-  double lr, beta1, beta2;
+  double lr, beta1, beta2, weight_decay;
   T first, second, second_new, eps;
-  T keep[2];
 };
 template <class T>
 struct SgdFactors {
-  T momentum, lr;
+  double lr;
+  T momentum;
   T of_gradient, of_buffer;  ///< weights in the update: 1, momentum (Nesterov); else 0, 1
   T decay[2];
   bool has_momentum;
@@ -67,8 +69,8 @@ struct SgdFactors {
 
 template <class T>
 struct LionFactors {
-  T lr, first, first_new, second, second_new;
-  T keep[2];
+  double lr, weight_decay;
+  T first, first_new, second, second_new;
 };
 
 /// A tensor and the destination of its parts' sums of squares.
