@@ -1,5 +1,6 @@
 // The blocks of docs/compile.md.
 
+#include "compile/decompose.h"
 #include "compile/graph.h"
 #include "lockstep/lockstep.h"
 
@@ -31,6 +32,10 @@ void passes() {
 
 void plugin_passes() {
 #include "compile/7.inc"
+}
+
+void written_out() {
+#include "compile/8.inc"
 }
 
 }  // namespace lockstep
