@@ -15,6 +15,7 @@
 
 #include "autograd/autograd.h"
 #include "benchmarks/figures.h"
+#include "benchmarks/null_gpu/null_gpu.h"
 #include "configs/run.pb.h"
 #include "core/base/parallel.h"
 #include "core/ops/factory/copy.h"
@@ -191,16 +192,17 @@ void time_mlp(int rounds, nlohmann::ordered_json& figures) {
   figures["mlp_compiled_us"] = times[1];
 }
 
-/// Steps of the config with compile.enabled and without it, in turn.
-void time_steps(const std::string& file, const std::vector<std::string>& overrides, int rounds,
-                nlohmann::ordered_json& figures) {
-  const auto trainer_of = [&](const char* enabled) {
+/// Steps of a config with `field`, "compile.enabled", and without it, in turn.
+void time_steps(const std::string& file, const std::vector<std::string>& overrides,
+                const std::string& field, int rounds, nlohmann::ordered_json& figures) {
+  const auto trainer_of = [&](const char* value) {
     std::vector<std::string> all = overrides;
-    all.push_back(fmt::format("compile.enabled={}", enabled));
+    all.push_back(fmt::format("{}={}", field, value));
     return train::Trainer::create(launcher::load_config({file}, all));
   };
   train::Trainer eager = trainer_of("false"), compiled = trainer_of("true");
-  for (int i = 0; i < 2; ++i) eager.step(), compiled.step();
+  const auto is_warm = [&](int steps) { return steps >= 2 && !compiled.may_capture(); };
+  for (int i = 0; !is_warm(i) && i < 200; ++i) eager.step(), compiled.step();
   std::vector<double> times[2];
   for (int round = 0; round < rounds; ++round) {
     times[0].push_back(microseconds([&] { eager.step(); }));
@@ -225,15 +227,21 @@ int run(int argc, char** argv) {
   line.option("--rounds", rounds, "Times each is run").positive();
   line.option("--threads", threads, "Threads (default: all cores)");
   std::vector<std::string> configs, overrides;
+  std::string field = "compile.enabled";
+  bool null_gpu = false;
   line.option("--config", configs, "Time training steps of this config, and nothing else")
       .one_value_each();
   line.option("--set", overrides, "Override one field of the configs").one_value_each();
+  line.option("--field", field, "Steps of configs are timed with this field true and false")
+      .shows_default();
+  line.flag("--null-gpu", null_gpu, "Have a cuda:0 that accepts everything and does nothing");
   line.flag("--json", json, "Print an object instead of lines");
   if (const auto status = line.parse(argc, argv)) return *status;
+  if (null_gpu) install_null_gpu();
   if (threads > 0) set_num_threads(threads);
   manual_seed(1);
   nlohmann::ordered_json figures;
-  for (const std::string& file : configs) time_steps(file, overrides, rounds, figures);
+  for (const std::string& file : configs) time_steps(file, overrides, field, rounds, figures);
   if (configs.empty()) {
     time_chains(elements, rounds, figures);
     time_rows(elements, rounds, figures);

@@ -46,9 +46,18 @@ ClassifierTask::ClassifierTask(std::unique_ptr<nn::Classifier> model,
 }
 
 SummedLoss ClassifierTask::forward(int64_t batch, int64_t first, int64_t count) {
+  const Samples read = samples(batch, first, count);
+  return {sum_of_losses(read.tensors), read.targets};
+}
+
+Task::Samples ClassifierTask::samples(int64_t batch, int64_t first, int64_t count) {
   LS_ASSERT(count == micro_batch_size_);
-  const StagedBatches::MicroBatch samples = micro_batches_.get(batch, first);
-  return {nn::sum_of_losses(*model_, samples.tensors[0], samples.tensors[1]), samples.targets};
+  StagedBatches::MicroBatch samples = micro_batches_.get(batch, first);
+  return {std::move(samples.tensors), samples.targets};
+}
+
+Tensor ClassifierTask::sum_of_losses(TensorList samples) {
+  return nn::sum_of_losses(*model_, samples[0], samples[1]);
 }
 
 Tensor ClassifierTask::losses(int64_t batch, int64_t first, int64_t count) {

@@ -20,6 +20,9 @@ class ClassifierTask final : public Task {
 
   nn::Classifier& model() override { return *model_; }
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override;
+  std::string why_not_repeatable() const override { return {}; }
+  Samples samples(int64_t batch, int64_t first, int64_t count) override;
+  Tensor sum_of_losses(TensorList samples) override;
   Tensor losses(int64_t batch, int64_t first, int64_t count) override;
   std::vector<SampleOrigin> origins(int64_t batch, int64_t count) const override {
     return source_->origins(batch, count);

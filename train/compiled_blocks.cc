@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compile/loop_group.h"
 #include "compile/program.h"
 #include "configs/run.pb.h"
 #include "nn/class_name.h"
@@ -40,6 +41,15 @@ Tensor CompiledBlocks::run(const nn::BlockPass& pass) {
   std::vector<Tensor> results = layers_of(pass).compiled(
       body, {.inputs = pass.inputs, .parameters = state.tensors, .variant = state.modes});
   return std::move(results[0]);
+}
+
+bool CompiledBlocks::is_settled() const {
+  const auto are_settled = [](const std::shared_ptr<const compiler::Program>& program) {
+    return std::ranges::all_of(program->groups(), &compiler::LoopGroup::is_settled);
+  };
+  return std::ranges::all_of(kinds_, [&](const auto& kind) {
+    return std::ranges::all_of(kind.second.compiled.programs(), are_settled);
+  });
 }
 
 CompileCounts CompiledBlocks::counts() const {

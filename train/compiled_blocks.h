@@ -28,6 +28,8 @@ class CompiledBlocks final : public nn::BlockRunner {
 
   Tensor run(const nn::BlockPass& pass) override;
 
+  /// Whether no kernel of the programs so far is still being made, or on trial.
+  bool is_settled() const;
   /// What became of the passes of all blocks so far.
   CompileCounts counts() const;
   /// Why a block was recorded again, or was called, each once: "Gpt2Block: eager: ...". To be asked

@@ -68,11 +68,29 @@ SummedLoss LanguageTask::forward(int64_t batch, int64_t first, int64_t count) {
   const StagedBatches::MicroBatch samples = micro_batches_.get(batch, first);
   const Tensor loss = nn::sum_of_losses(*model_, samples.tensors[0], samples.tensors[1],
                                         options_.loss, documents(batch, first, count));
+  prefetch_after(batch, first, count);
+  return {loss, samples.targets};
+}
+
+void LanguageTask::prefetch_after(int64_t batch, int64_t first, int64_t count) {
   // Another rank's micro-batch is asked for by itself.
   if (first >= options_.first_sample && first + count <= options_.end_sample) {
     micro_batches_.prefetch_after(batch, first, count, options_.first_sample, options_.end_sample);
   }
-  return {loss, samples.targets};
+}
+
+std::string LanguageTask::why_not_repeatable() const {
+  return options_.within_documents ? "each batch has documents of other sizes" : "";
+}
+
+Task::Samples LanguageTask::samples(int64_t batch, int64_t first, int64_t count) {
+  StagedBatches::MicroBatch samples = micro_batches_.get(batch, first);
+  prefetch_after(batch, first, count);
+  return {std::move(samples.tensors), samples.targets};
+}
+
+Tensor LanguageTask::sum_of_losses(TensorList samples) {
+  return nn::sum_of_losses(*model_, samples[0], samples[1], options_.loss);
 }
 
 Tensor LanguageTask::losses(int64_t batch, int64_t first, int64_t count) {

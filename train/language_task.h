@@ -32,6 +32,9 @@ class LanguageTask final : public Task {
   const TokenSource& source() const { return *source_; }
 
   SummedLoss forward(int64_t batch, int64_t first, int64_t count) override;
+  std::string why_not_repeatable() const override;
+  Samples samples(int64_t batch, int64_t first, int64_t count) override;
+  Tensor sum_of_losses(TensorList samples) override;
   void train_on(int64_t first, int64_t end) override {
     options_.first_sample = first;
     options_.end_sample = end;
@@ -56,6 +59,7 @@ class LanguageTask final : public Task {
   /// Sizes of the documents in samples [first, first + count); empty unless they matter.
   std::vector<int64_t> documents(int64_t batch, int64_t first, int64_t count) const;
   int64_t fill(int64_t batch, int64_t first, const Tensor& inputs, const Tensor& targets);
+  void prefetch_after(int64_t batch, int64_t first, int64_t count);
 
   std::unique_ptr<nn::LanguageModel> model_;
   std::unique_ptr<TokenSource> source_;

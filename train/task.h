@@ -34,6 +34,25 @@ class Task {
   /// Runs the model on samples [first, first + count) of training batch `batch`. The choice of
   /// samples is a function of the data, the seed and the three arguments. Throws DataError.
   virtual SummedLoss forward(int64_t batch, int64_t first, int64_t count) = 0;
+
+  // `forward` in two parts, for passes that a CUDA graph repeats on other samples.
+
+  /// What a pass reads besides the model.
+  struct Samples {
+    std::vector<Tensor> tensors;  ///< on the model's device, ready for its current stream
+    int64_t targets = 0;
+  };
+  /// Why `forward` cannot be repeated so; empty if it can: then the sum of losses depends on the
+  /// elements of `samples` alone, whose types are the same for all passes of as many samples.
+  virtual std::string why_not_repeatable() const { return "the task has no samples apart"; }
+  /// The samples that `forward(batch, first, count)` reads. Throws DataError.
+  virtual Samples samples([[maybe_unused]] int64_t batch, [[maybe_unused]] int64_t first,
+                          [[maybe_unused]] int64_t count) {
+    return {};
+  }
+  /// Returns the SummedLoss::sum of samples at these addresses.
+  virtual Tensor sum_of_losses([[maybe_unused]] TensorList samples) { return {}; }
+
   /// From now on this rank trains on samples [first, end) of each batch, a hint of what to prepare.
   virtual void train_on([[maybe_unused]] int64_t first, [[maybe_unused]] int64_t end) {}
   /// Loss of each sample of [first, first + count), summed over its targets, [count] in f64 on the

@@ -105,6 +105,7 @@ Trainer::Legacy Trainer::leave() {
     optimizer_.reset();  // the next model has other tensors
     sharded_->abandon_values();
   }
+  captured_.reset();
   // It watches the parameters, and its operations have ended.
   sync_.reset();
   early_update_.reset();
@@ -153,10 +154,11 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task>& 
     require_same_arithmetic(*group, arithmetic_facts(settings.device));
   }
   use_threads(config, settings.device);
+  auto captured = captured_step_of(config, *task, group, settings, updates);
   return Trainer(group, std::move(settings), std::move(task),
                  fresh ? std::move(fresh) : std::move(optimizer), std::move(scaler),
                  std::move(early_update), std::move(reducer), std::move(sharded), std::move(local),
-                 std::move(statistics), fault_of(config));
+                 std::move(statistics), fault_of(config), std::move(captured));
 }
 
 Trainer::Settings Trainer::settings_of(const config::RunConfig& config,
@@ -212,7 +214,8 @@ Trainer::Trainer(dist::ProcessGroup* group, Settings settings, std::unique_ptr<T
                  std::unique_ptr<Optimizer> optimizer, GradScaler scaler,
                  std::unique_ptr<EarlyUpdate> early_update, std::unique_ptr<dist::Reducer> reducer,
                  std::unique_ptr<dist::ShardedModel> sharded, std::unique_ptr<dist::LocalSgd> local,
-                 RankStatistics statistics, std::unique_ptr<StepWatch> fault)
+                 RankStatistics statistics, std::unique_ptr<StepWatch> fault,
+                 std::unique_ptr<CapturedStep> captured)
     : group_(group),
       settings_(std::move(settings)),
       task_(std::move(task)),
@@ -223,6 +226,7 @@ Trainer::Trainer(dist::ProcessGroup* group, Settings settings, std::unique_ptr<T
       reducer_(reducer.get()),
       sharded_(sharded.get()),
       local_(std::move(local)),
+      captured_(std::move(captured)),
       statistics_(std::move(statistics)),
       fault_(std::move(fault)) {
   if (sharded) {
@@ -234,6 +238,7 @@ Trainer::Trainer(dist::ProcessGroup* group, Settings settings, std::unique_ptr<T
 
 void Trainer::deal_out(const dist::LeafDeal& deal) {
   give_up_next();
+  if (captured_) captured_->drop();
   sync_->deal_out(deal);
   settings_.deal = deal;
   const int64_t size = settings_.share.micro_batch_size;

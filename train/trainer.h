@@ -11,11 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/function_ref.h"
 #include "core/device/exact_rows.h"
 #include "core/tensor/generator.h"
 #include "dist/collectives/leaf_deal.h"
 #include "dist/ddp/reducer.h"
 #include "dist/fsdp/sharded_model.h"
+#include "train/captured_step.h"
 #include "train/compiled_blocks.h"
 #include "train/local_steps.h"
 #include "train/loss_spike.h"
@@ -28,7 +30,9 @@
 #include "train/precision.h"
 #include "train/rank_statistics.h"
 #include "train/report/step_overlap.h"
+#include "train/step_in_flight.h"
 #include "train/step_outcome.h"
+#include "train/step_result.h"
 #include "train/step_share.h"
 #include "train/task.h"
 #include "train/watch/audit.h"
@@ -40,37 +44,6 @@ class RunConfig;
 }
 
 namespace lockstep::train {
-
-/// What one step did.
-struct StepResult {
-  int64_t step = 0;      ///< counts from 0
-  double loss = 0;       ///< mean over the step's targets, in nats
-  double grad_norm = 0;  ///< before clipping; of the gradients without the loss scale
-  double learning_rate = 0;
-  int64_t tokens = 0;  ///< inputs of the step
-  double seconds = 0;  ///< in `step`
-  /// How long its batch was waited for: part of `seconds`, or of those of the step before, where
-  /// this one was begun.
-  double data_wait_ms = 0;
-  /// Part of `seconds` in which the ranks' gradients were waited for after backward; negative where
-  /// the rank is alone.
-  double exposed_comm_ms = -1;
-  /// Bytes that this rank sent to others in `seconds`; negative where the rank is alone, or the
-  /// group cannot tell.
-  int64_t sent_bytes = -1;
-  double loss_scale = 1;  ///< what the losses were multiplied by before backward
-  StepOutcome outcome;
-  /// If the step is not finite, names the rank and the loss or parameter that caused it. The text
-  /// is the same on all ranks (train/non_finite_search.h).
-  std::string non_finite;
-  /// If an audit found ranks that compute differently, what it found, the same text on all ranks.
-  /// Then nothing was updated, and the next step is this one once more.
-  std::string audit;
-  /// Which number of a step that is a spike lies above which, and the samples with the largest
-  /// losses; empty for other steps.
-  std::string spike;
-  bool stop = false;  ///< some rank was asked to stop
-};
 
 /// Files that hold the state of a model whose ranks keep parts of it; empty paths are not read.
 struct StateFiles {
@@ -270,12 +243,22 @@ class Trainer {
   const RecentOverlap& overlap() const { return overlap_; }
   /// What runs the model's blocks as compiled functions; null unless compile.enabled.
   const CompiledBlocks* compiled_blocks() const { return settings_.compiled.get(); }
+  /// The passes as a CUDA graph; null unless compile.cuda_graphs.
+  const CapturedStep* captured_step() const { return captured_.get(); }
+  /// Whether steps will become CUDA graphs that are none yet.
+  bool may_capture() const {
+    return captured_ != nullptr && !captured_->has_passes() && captured_->refusal().empty();
+  }
+  /// Why blocks of the model were recorded again or called, and why passes are not replayed, each
+  /// once.
+  std::vector<std::string> compile_reasons() const;
   /// Where the model is.
   Device device() const { return settings_.device; }
   Position position() const { return position_; }
   /// Goes on from here; weights and optimizer state are the caller's to restore.
   void set_position(Position position) {
     give_up_next();
+    if (captured_) captured_->drop();
     position_ = position;
     updates_.reset();
   }
@@ -344,45 +327,19 @@ class Trainer {
                         std::unique_ptr<Optimizer>& optimizer, dist::ProcessGroup* group,
                         bool fills);
   void take_parts(Legacy& legacy);
-
-  /// A step from its beginning until its result is there.
-  struct StepInFlight {
-    StepResult result;
-    int64_t batch = 0;
-    int64_t own_targets = 0;  ///< of this rank's micro-batches so far
-    Tensor losses;            ///< f64, on the device: of each micro-batch of all ranks, then `stop`
-    Tensor targets;           ///< f64 [1], on the cpu
-    dist::Work targets_sum;   ///< over the ranks
-    ReadBack numbers;         ///< loss, norm, stop, updates; the loss scale where there is one
-    // What it has changed besides gradients, as it was before.
-    std::vector<Tensor> running_statistics;
-    RandomKey random_state;
-    std::exception_ptr failure;  ///< what it threw when it was begun ahead
-    std::optional<Audit> audit;  ///< where one is due
-    // On the audited rank, of the micro-batch in question.
-    std::unique_ptr<GradientHashes> audited_gradients;
-    Tensor audited_loss;
-  };
-  /// A step that has begun and not been closed.
-  struct OpenStep {
-    RandomKey random_state;    ///< before it
-    bool has_changed = false;  ///< whether weights, their optimizer or running statistics may have
-  };
-  /// What a step comes to over all ranks; on the device.
-  struct Sums {
-    double mean = 1;           ///< one by the number of targets: makes a mean of a sum
-    Tensor loss, norm;         ///< means; the norm before clipping, without the loss scale
-    double gradient_mean = 1;  ///< as `mean`, of the gradients that this rank updates by
-    Tensor norm_of_all;        ///< as `norm`; with local steps, the root mean square over the ranks
-    Tensor stop;               ///< above 0 where a rank was asked to stop
-    Tensor loss_scale;         ///< undefined where there is none
-  };
+  static std::unique_ptr<CapturedStep> captured_step_of(const config::RunConfig& config, Task& task,
+                                                        const dist::ProcessGroup* group,
+                                                        const Settings& settings,
+                                                        const Optimizer& optimizer);
+  static std::string capture_refusal(const config::RunConfig& config, Task& task,
+                                     const dist::ProcessGroup* group, const Settings& settings);
 
   Trainer(dist::ProcessGroup* group, Settings settings, std::unique_ptr<Task> task,
           std::unique_ptr<Optimizer> optimizer, GradScaler scaler,
           std::unique_ptr<EarlyUpdate> early_update, std::unique_ptr<dist::Reducer> reducer,
           std::unique_ptr<dist::ShardedModel> sharded, std::unique_ptr<dist::LocalSgd> local,
-          RankStatistics statistics, std::unique_ptr<StepWatch> fault);
+          RankStatistics statistics, std::unique_ptr<StepWatch> fault,
+          std::unique_ptr<CapturedStep> captured);
 
   /// While alive, the fault's and the caller's watches see this thread's operators.
   class Watching;
@@ -393,6 +350,17 @@ class Trainer {
   StepInFlight forward_and_backward();
   /// Queues the passes; `ahead`: the step may have to be given up.
   void forward_and_backward(StepInFlight& step, bool ahead);
+  /// Queues them one by one.
+  void run_passes(StepInFlight& step);
+  /// Queues them as one CUDA graph, which it captures first where there is none. Returns false,
+  /// with nothing queued, where they have to run one by one.
+  bool replay_passes(StepInFlight& step);
+  /// All micro-batches, forward by `forward_of`, and backward. `after_forwards` is called before
+  /// the last backward.
+  void pass(StepInFlight& step, FunctionRef<SummedLoss(int64_t)> forward_of,
+            FunctionRef<void()> after_forwards);
+  bool all_captured(StepInFlight& step);
+  void hear_votes(const StepInFlight& step);
   void backward(const SummedLoss& loss, int64_t micro_batch, StepInFlight& step);
   /// The audit of the next step, where one is due.
   std::optional<Audit> due_audit() const;
@@ -402,23 +370,37 @@ class Trainer {
   void undo(const StepInFlight& step);
   /// The losses of one micro-batch, counted from this rank's first; its random numbers begin anew.
   SummedLoss forward(int64_t batch, int64_t micro_batch);
+  /// Calls `model` in the state in which a forward pass runs.
+  SummedLoss forward(int64_t batch, int64_t micro_batch, FunctionRef<SummedLoss()> model);
   /// Adds a micro-batch's losses to the step's.
   void keep(const SummedLoss& loss, int64_t micro_batch, StepInFlight& step);
   /// After the last forward pass of the step: begins to exchange, before the first bucket of
   /// gradients, what the ranks count.
   void exchange_counts(StepInFlight& step);
   /// Queues the sums over the ranks and the update.
-  Sums sum_and_update(StepInFlight& step);
-  /// Queues the sums of losses and gradients over the ranks.
-  Sums sum_over_ranks(const StepInFlight& step);
+  StepSums sum_and_update(StepInFlight& step);
+  /// Queues the sum of losses over the ranks, and waits for that of what they count.
+  void sum_losses(const StepInFlight& step);
+  /// The numbers that the host knows then.
+  void take_numbers(StepInFlight& step, StepSums& sums);
+  /// Queues StepSums::norm_of_sums.
+  Tensor norm_of_gradients();
+  /// Queues what the losses and gradients of a step come to besides that.
+  void add_up(const StepInFlight& step, StepSums& sums);
+  /// Replays `norm_of_gradients`, `add_up`, `update` and `told_of` as a CUDA graph. Returns false,
+  /// with the norm alone queued, where they have to run.
+  bool replay_update(StepInFlight& step, StepSums& sums);
   /// Waits until all ranks have what they need to update. If it throws, `finish_step` can go on
   /// with `step`, of which nothing is left.
-  void wait_for_all(StepInFlight& step, const Sums& sums);
+  void wait_for_all(StepInFlight& step, const StepSums& sums);
   /// Queues the optimizer's step, which the device leaves out where loss or norm is not finite, or
   /// a spike that is to be left out.
-  void update(StepInFlight& step, const Sums& sums);
+  void update(StepInFlight& step, const StepSums& sums);
+  void queue_update(const StepInFlight& step, const StepSums& sums);
+  /// What `read` is told.
+  Tensor told_of(const StepSums& sums) const;
   /// Queues the copy of what there is to tell, and moves on to the next step's position.
-  void close(StepInFlight& step, const Sums& sums);
+  void close(StepInFlight& step, const StepSums& sums);
   bool has_statistics() const { return !task_->model().named_buffers().empty(); }
   /// Whether a step changes state before its update.
   bool changes_early() const;
@@ -483,6 +465,8 @@ class Trainer {
   dist::ShardedModel* sharded_;                ///< sync_, or null
   std::unique_ptr<dist::GradientSync> sync_;   ///< sums the gradients
   std::unique_ptr<dist::LocalSgd> local_;      ///< where ranks take steps of their own
+  std::unique_ptr<CapturedStep> captured_;     ///< null unless compile.cuda_graphs
+  StepSums captured_sums_;                     ///< of its update
   StateFiles files_to_read_;
   std::optional<CollectedState> collected_;  ///< from the first `collect_state` to the next step
   RankStatistics statistics_;
@@ -499,7 +483,7 @@ class Trainer {
   /// A step of which this rank had everything when others were lost.
   struct ReadyStep {
     StepInFlight step;
-    Sums sums;
+    StepSums sums;
   };
   std::optional<ReadyStep> ready_;
 };

@@ -89,7 +89,7 @@ StepResult Trainer::step(bool another) {
   if (step.audit) step.result.audit = audit(step);
   const bool again = !step.result.audit.empty();
   if (settings_.updates_together) meter.write_to(step.result);  // as far as it may come
-  const Sums sums = sum_and_update(step);
+  const StepSums sums = sum_and_update(step);
   close(step, sums);
   if (again) {
     undo(step);
@@ -97,9 +97,11 @@ StepResult Trainer::step(bool another) {
     fault_.reset();  // a planted fault is a passing one
   }
 
-  std::optional<dist::StepTimes> kept;  // of this step, where the next one's take their place
+  // Of this step, where the next one's take their place, or that has none because it was replayed.
+  std::optional<dist::StepTimes> kept;
+  const bool has_times = group_ != nullptr && !step.result.replayed;
   if (another && !again && can_begin_ahead()) {
-    kept = sync_->take_times();
+    if (has_times) kept = sync_->take_times();
     begin_ahead();
   }
   // A step that is begun ahead counts its waiting anew.
@@ -109,7 +111,7 @@ StepResult Trainer::step(bool another) {
   StepResult& result = step.result;
   meter.write_to(result);
   sent_by_last_step_ = meter.bytes_sent();
-  if (group_ != nullptr) {
+  if (has_times) {
     // A device has come past all gradients where the losses were read.
     const dist::StepTimes& times = kept ? *kept : sync_->times();
     StepOverlap overlap = overlap_of_step(times, result.seconds, gather_waits);
@@ -127,7 +129,7 @@ StepResult Trainer::step(bool another) {
 
 // --- forward and backward ------------------------------------------------------------------------
 
-Trainer::StepInFlight Trainer::forward_and_backward() {
+StepInFlight Trainer::forward_and_backward() {
   StepInFlight step;
   if (!begun_) {
     forward_and_backward(step, /*ahead=*/false);
@@ -140,7 +142,6 @@ Trainer::StepInFlight Trainer::forward_and_backward() {
 
 void Trainer::forward_and_backward(StepInFlight& step, bool ahead) {
   if (early_update_) announce_update();
-  const StepShare& share = settings_.share;
   open_ = OpenStep{.random_state = default_generator().state(), .has_changed = changes_early()};
   step.result.tokens = samples_per_batch() * task_->tokens_per_sample();
   step.result.step = position_.step;
@@ -152,23 +153,43 @@ void Trainer::forward_and_backward(StepInFlight& step, bool ahead) {
       step.running_statistics.push_back(each.tensor.clone());
     }
   }
+  const Watching watching(*this);
+  if (!replay_passes(step)) run_passes(step);
+  if (has_statistics()) open_->has_changed = true;
+  statistics_.apply();
+}
+
+void Trainer::run_passes(StepInFlight& step) {
+  pass(
+      step, [&](int64_t i) { return forward(step.batch, i); },
+      [&] {
+        if (!step.targets.defined()) exchange_counts(step);
+      });
+  if (captured_) {
+    captured_->ran((reducer_ == nullptr || reducer_->is_settled()) &&
+                   (settings_.compiled == nullptr || settings_.compiled->is_settled()));
+  }
+}
+
+void Trainer::pass(StepInFlight& step, FunctionRef<SummedLoss(int64_t)> forward_of,
+                   FunctionRef<void()> after_forwards) {
+  const StepShare& share = settings_.share;
   // A place for each micro-batch of the step: added in one order, whatever the number of ranks.
   step.losses =
       zeros({settings_.batch_size / share.micro_batch_size + 1}, {DType::kF64, settings_.device});
-
+  step.own_targets = 0;
   sync_->begin_step();
-  const Watching watching(*this);
   for (int64_t i = 0; i < share.micro_batches; ++i) {
     begin_part(share.first_micro_batch + i, position_.step);
     if (share.begins_leaf(i)) sync_->begin_leaf();
     const SummedLoss loss = statistics_.observe([&] {
       const Range range("forward");
-      return forward(step.batch, i);
+      return forward_of(i);
     });
     if (i == 0) step.result.data_wait_ms = task_->data_wait_ms();
     step.own_targets += loss.targets;
     if (share.ends_step(i)) {
-      exchange_counts(step);
+      after_forwards();
       sync_->expect_last_backward();
     }
     backward(loss, i, step);
@@ -180,8 +201,6 @@ void Trainer::forward_and_backward(StepInFlight& step, bool ahead) {
   }
   sync_->finish();
   if (early_update_) early_update_->finish(gradients());
-  if (has_statistics()) open_->has_changed = true;
-  statistics_.apply();
 }
 
 void Trainer::backward(const SummedLoss& loss, int64_t micro_batch, StepInFlight& step) {
@@ -196,15 +215,21 @@ void Trainer::backward(const SummedLoss& loss, int64_t micro_batch, StepInFlight
   if (audited) step.audited_gradients->stop();
 }
 
-SummedLoss Trainer::forward(int64_t batch, int64_t micro_batch) {
-  const StepShare& share = settings_.share;
-  default_generator().set_position(static_cast<uint64_t>(batch),
-                                   static_cast<uint32_t>(share.first_micro_batch + micro_batch));
+SummedLoss Trainer::forward(int64_t batch, int64_t micro_batch, FunctionRef<SummedLoss()> model) {
+  const int64_t number = settings_.share.first_micro_batch + micro_batch;
+  default_generator().set_position(static_cast<uint64_t>(batch), static_cast<uint32_t>(number));
   const AutocastGuard region = autocast_region(settings_.precision, settings_.device.type);
   const DefaultDeviceGuard on_device(settings_.device);
   const std::optional<SavedTensorHooksGuard> guard = guard_of(settings_.host_activations);
-  return task_->forward(batch, share.first_sample + micro_batch * share.micro_batch_size,
-                        share.micro_batch_size);
+  return model();
+}
+
+SummedLoss Trainer::forward(int64_t batch, int64_t micro_batch) {
+  const StepShare& share = settings_.share;
+  return forward(batch, micro_batch, [&] {
+    const int64_t first = share.first_sample + micro_batch * share.micro_batch_size;
+    return task_->forward(batch, first, share.micro_batch_size);
+  });
 }
 
 void Trainer::keep(const SummedLoss& loss, int64_t micro_batch, StepInFlight& step) {
@@ -213,7 +238,9 @@ void Trainer::keep(const SummedLoss& loss, int64_t micro_batch, StepInFlight& st
 }
 
 void Trainer::exchange_counts(StepInFlight& step) {
-  step.targets = full({1}, static_cast<double>(step.own_targets), {DType::kF64, kCPU});
+  const int64_t counts = captured_ ? 2 : 1;
+  step.targets = full({counts}, static_cast<double>(step.own_targets), {DType::kF64, kCPU});
+  if (captured_) step.targets.data<double>()[1] = captured_->vote() ? 1 : 0;
   if (group_ != nullptr) step.targets_sum = group_->all_reduce(step.targets);
   statistics_.send();
   if (early_update_) {
@@ -230,46 +257,75 @@ void Trainer::begin_part(std::optional<int64_t> micro_batch, int64_t step) {
   if (watch_ != nullptr) watch_->begin(part);
 }
 
-Trainer::Sums Trainer::sum_and_update(StepInFlight& step) {
+StepSums Trainer::sum_and_update(StepInFlight& step) {
   const Watching watching(*this);
-  const Sums sums = sum_over_ranks(step);
-  if (settings_.updates_together && step.result.audit.empty()) wait_for_all(step, sums);
-  if (!early_update_) update(step, sums);
+  StepSums sums;
+  const bool replays = step.result.replayed && captured_->may_have_update();
+  // Before a rank has the others' losses, so that none ends a step in which another is lost here.
+  if (!replays) sums.norm_of_sums = norm_of_gradients();
+  sum_losses(step);
+  take_numbers(step, sums);
+  if (!replays || !replay_update(step, sums)) {
+    add_up(step, sums);
+    if (settings_.updates_together && step.result.audit.empty()) wait_for_all(step, sums);
+    if (!early_update_) update(step, sums);
+  }
   if (local_) average_steps();
   if (fault_) fault_->end_step();
   if (watch_ != nullptr) watch_->end_step();
   return sums;
 }
 
-Trainer::Sums Trainer::sum_over_ranks(const StepInFlight& step) {
+void Trainer::sum_losses(const StepInFlight& step) {
   const NoGradGuard no_grad;
-  const Range range("loss and norm");
-  Sums sums;
-  if (scaler_.is_enabled()) sums.loss_scale = scaler_.scale_on(settings_.device);
-  Tensor norm_of_sums = norm_of_square_sums(sync_->blocks_of_all(
-      early_update_ && !gradients().empty() ? early_update_->square_sums()
-                                            : block_square_sums(gradients(), settings_.device)));
-  if (scaler_.is_enabled()) norm_of_sums = scaler_.unscale_(gradients(), norm_of_sums);
-  const int64_t micro_batches = step.losses.numel() - 1;
-  sums.stop = step.losses.select(0, micro_batches);
-  if (stop_ && stop_()) sums.stop.fill_(1);
+  const Range range("sum of losses");
+  if (stop_ && stop_()) step.losses.select(0, step.losses.numel() - 1).fill_(1);
   if (group_ != nullptr) group_->all_reduce(step.losses).wait();
   step.targets_sum.wait();
+  if (captured_) hear_votes(step);
+}
+
+void Trainer::take_numbers(StepInFlight& step, StepSums& sums) {
+  sums.mean.value = sums.gradient_mean.value = 1.0 / *step.targets.data<double>();
+  if (local_) sums.gradient_mean.value = 1.0 / static_cast<double>(step.own_targets);
+  if (early_update_) return;  // it has the rate
+  sums.rate.value = step.result.learning_rate = learning_rate();
+  // The limits come from steps whose numbers have been read, also where this one began ahead.
+  const SpikeLimits most = spikes_.limits();
+  sums.most_loss.value = most.loss;
+  sums.most_norm.value = most.grad_norm;
+}
+
+Tensor Trainer::norm_of_gradients() {
+  const NoGradGuard no_grad;
+  const Range range("norm");
+  const Tensor norm = norm_of_square_sums(sync_->blocks_of_all(
+      early_update_ && !gradients().empty() ? early_update_->square_sums()
+                                            : block_square_sums(gradients(), settings_.device)));
+  return scaler_.is_enabled() ? scaler_.unscale_(gradients(), norm) : norm;
+}
+
+void Trainer::add_up(const StepInFlight& step, StepSums& sums) {
+  const NoGradGuard no_grad;
+  const Range range("loss");
+  if (scaler_.is_enabled()) sums.loss_scale = scaler_.scale_on(settings_.device).clone();
+  const int64_t micro_batches = step.losses.numel() - 1;
+  sums.stop = step.losses.select(0, micro_batches);
   // The losses were summed, so that no gradient depends on how a step was cut; the division by
   // the number of targets happens once, as the optimizer reads each gradient.
-  sums.mean = 1.0 / *step.targets.data<double>();
   sums.loss = _ordered_sum(step.losses.slice(0, 0, micro_batches)) * sums.mean;
-  sums.gradient_mean = local_ ? 1.0 / static_cast<double>(step.own_targets) : sums.mean;
-  sums.norm_of_all = sums.norm = norm_of_sums * sums.gradient_mean;
+  sums.norm_of_all = sums.norm = sums.norm_of_sums * sums.gradient_mean;
   if (local_) {
     sums.norm_of_all = square(sums.norm);
     group_->all_reduce(sums.norm_of_all, dist::sum_of_ranks(group_->size(), true)).wait();
     sums.norm_of_all = sqrt(sums.norm_of_all);
   }
-  return sums;
+  if (const double limit = settings_.clip_grad_norm; limit > 0) {
+    sums.clip = clip_factor(sums.norm, limit).to(optimizer_->step_count().device());
+  }
 }
 
-void Trainer::wait_for_all(StepInFlight& step, const Sums& sums) {
+void Trainer::wait_for_all(StepInFlight& step, const StepSums& sums) {
   try {
     group_->barrier().wait();
   } catch (...) {
@@ -308,26 +364,34 @@ void Trainer::announce_update() {
   if (const std::function<void()> before = std::exchange(before_update_, {})) before();
 }
 
-void Trainer::update(StepInFlight& step, const Sums& sums) {
+void Trainer::update(StepInFlight& step, const StepSums& sums) {
   const NoGradGuard no_grad;
   const Range range("optimizer");
   open_->has_changed = true;
   announce_update();
-  step.result.learning_rate = learning_rate();
-  const double limit = settings_.clip_grad_norm;
+  factors_ = {sums.gradient_mean.value, sums.clip};
+  queue_update(step, sums);
+}
+
+void Trainer::queue_update(const StepInFlight& step, const StepSums& sums) {
   const Tensor loss_is_finite = isfinite(sums.loss), norm_is_finite = isfinite(sums.norm_of_all);
   Tensor may_update = logical_and(loss_is_finite, norm_is_finite);
-  // The limits come from steps whose numbers have been read, also where this one began ahead.
-  if (const SpikeLimits most = spikes_.limits(); settings_.spikes.leaves_out()) {
-    may_update = logical_and(
-        may_update, logical_and(le(sums.loss, most.loss), le(sums.norm_of_all, most.grad_norm)));
+  if (settings_.spikes.leaves_out()) {
+    may_update = logical_and(may_update, logical_and(is_at_most(sums.loss, sums.most_loss),
+                                                     is_at_most(sums.norm_of_all, sums.most_norm)));
   }
   if (!step.result.audit.empty()) may_update = zeros_like(may_update);
   const Device there = optimizer_->step_count().device();  // the cpu with parallel.cpu_offload
-  factors_ = {sums.gradient_mean, limit > 0 ? clip_factor(sums.norm, limit).to(there) : Tensor()};
-  optimizer_->step(
-      gradients(), step.result.learning_rate, factors_.mean,
-      {.grad_factor = factors_.clip, .found_inf = to(logical_not(may_update), DType::kF32, there)});
+  const Tensor found_inf = to(logical_not(may_update), DType::kF32, there);
+  if (const Tensor& mean = sums.gradient_mean.place; mean.defined()) {  // in a graph
+    optimizer_->step(gradients(), 1, 1,
+                     {.grad_factor = sums.clip.defined() ? sums.clip * mean : mean,
+                      .found_inf = found_inf,
+                      .rate_factor = sums.rate.place});
+  } else {
+    optimizer_->step(gradients(), sums.rate.value, sums.gradient_mean.value,
+                     {.grad_factor = sums.clip, .found_inf = found_inf});
+  }
   if (!scaler_.is_enabled() || !step.result.audit.empty()) return;
   // Follows the scale where `outcome_of` will call the step finite.
   const Tensor can_back_off = gt(sums.loss_scale, settings_.outcome.smallest_loss_scale);
@@ -335,12 +399,16 @@ void Trainer::update(StepInFlight& step, const Sums& sums) {
       logical_not(logical_and(loss_is_finite, logical_or(norm_is_finite, can_back_off))));
 }
 
-void Trainer::close(StepInFlight& step, const Sums& sums) {
-  const NoGradGuard no_grad;
+Tensor Trainer::told_of(const StepSums& sums) const {
   std::vector<Tensor> told = {sums.loss, sums.norm_of_all, sums.stop,
                               optimizer_->step_count().to(settings_.device)};
   if (scaler_.is_enabled()) told.push_back(sums.loss_scale);
-  step.numbers.add(stack(told));
+  return stack(told);
+}
+
+void Trainer::close(StepInFlight& step, const StepSums& sums) {
+  const NoGradGuard no_grad;
+  step.numbers.add(sums.told.defined() ? sums.told : told_of(sums));
   updates_.reset();
   ++position_.step;
   ++position_.batch;

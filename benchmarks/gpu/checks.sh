@@ -21,6 +21,7 @@ step_f32|60|GPT-2 124M, 8 x 1024 tokens a step, f32: tokens/s, MFU, memory
 step_bf16|60|the same in bf16
 step_f16|60|the same in f16 with a loss scale
 step_bf16_large|90|64 x 1024 tokens a step in bf16
+step_graphs|90|the same in bf16, and a model 128 wide that waits for launches, with CUDA graphs and without
 steady_memory|60|steps after the third ask the driver for no memory
 torch_step|300|64 x 1024 tokens a step in bf16, beside PyTorch eager and compile
 overlap|90|two ranks on one GPU: how much of the sums hides behind backward
@@ -50,12 +51,12 @@ skip() {
 # --- sizes ---------------------------------------------------------------------------------------
 
 batch=8 large_batch=64 steps=10 rounds=3 training_steps=300 stress_seconds=10
-context=1024 layers=12 heads=12 width=768 vocabulary=50304
+context=1024 layers=12 heads=12 width=768 vocabulary=50304 narrow_width=128
 pass_sizes=() product_sizes=() call_rounds=() cases=() training=() cuda_filter='*'
 held_out_bytes=65536
 if [ -n "$small" ]; then
   batch=2 large_batch=4 steps=2 rounds=1 training_steps=2 stress_seconds=1
-  context=16 layers=2 heads=2 width=16 vocabulary=64
+  context=16 layers=2 heads=2 width=16 vocabulary=64 narrow_width=8
   pass_sizes=(--elements 4096 --side 16 --seconds 0)
   product_sizes=(--tokens 16 --width 16 --vocabulary 32 --side 32 --seconds 0)
   call_rounds=(--rounds 1) cases=(--op add.Tensor) held_out_bytes=256
@@ -166,18 +167,25 @@ check_sanitizer() {
   LOCKSTEP_STREAM_SANITIZER=1 train --steps 5 --set train.eval_every=5 --run-dir "$work/sanitizer"
 }
 
-# step PRECISION BATCH
+# step PRECISION BATCH [OPTION...]
 step() {
   local peak_tflops
   peak_tflops=$(peak "$1")
   "$bin/lockstep" bench step "$here/configs/bench_gpt2.txtpb" --json --precision "$1" \
     --steps "$steps" --set device=cuda:0 "${model[@]}" --set train.batch_size="$2" \
-    --set train.micro_batch_size="$2" --set train.peak_tflops="${peak_tflops:-0}"
+    --set train.micro_batch_size="$2" --set train.peak_tflops="${peak_tflops:-0}" "${@:3}"
 }
 check_step_f32() { step F32 "$batch"; }
 check_step_bf16() { step BF16_MIXED "$batch"; }
 check_step_f16() { step F16_MIXED "$batch"; }
 check_step_bf16_large() { step BF16_MIXED "$large_batch"; }
+# Kernels of the small model take less time than their launches.
+check_step_graphs() {
+  step BF16_MIXED "$batch" --set compile.cuda_graphs=true || return
+  local narrow=(--set "model.gpt2.width=$narrow_width" --set model.gpt2.heads=2
+    --set "model.gpt2.context_length=$narrow_width")
+  step BF16_MIXED "$batch" "${narrow[@]}" && step BF16_MIXED "$batch" "${narrow[@]}" --set compile.cuda_graphs=true
+}
 # Time of each kernel of three warming steps and one more, by name, the longest in all first.
 check_profile() {
   command -v ncu >/dev/null || skip "no ncu"

@@ -119,6 +119,14 @@ cuda::Driver null_driver() {
     *function = new_handle<CUfunction>();
     return CUDA_SUCCESS;
   };
+  driver.cuStreamEndCapture = [](CUstream, CUgraph* graph) {
+    *graph = new_handle<CUgraph>();
+    return CUDA_SUCCESS;
+  };
+  driver.cuGraphInstantiate = [](CUgraphExec* executable, CUgraph, unsigned long long) {
+    *executable = new_handle<CUgraphExec>();
+    return CUDA_SUCCESS;
+  };
   return driver;
 }
 

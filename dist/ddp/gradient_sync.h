@@ -17,6 +17,9 @@ class GradientSync {
 
   /// Marks all gradients as absent.
   virtual void begin_step() = 0;
+  /// Forgets the step that was begun, of which nothing has gone to other ranks: its operations were
+  /// to be part of a CUDA graph, which could not be captured. Only for what steps capture.
+  virtual void forget_step() {}
   /// Begins the next leaf of the step.
   virtual void begin_leaf() = 0;
   /// Announces that the next backward is the last of the step; false cancels that.

@@ -274,6 +274,11 @@ void Reducer::reset_step() {
   }
 }
 
+void Reducer::forget_step() {
+  const MutexLock lock(mutex_);
+  reset_step();
+}
+
 void Reducer::begin_leaf() {
   if (in_leaf_) {
     const MutexLock lock(mutex_);

@@ -113,6 +113,7 @@ class Reducer final : public GradientSync {
 
   /// Marks all gradients as absent; their memory stays.
   void begin_step() override;
+  void forget_step() override;
   void deal_out(const LeafDeal& deal) override;
   /// Called after `finish` in place of `begin_step`: continues with the current gradients, to which
   /// the next backwards add. Not for steps of several leaves (throws DistError).

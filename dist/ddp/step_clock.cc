@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "core/device/active_capture.h"
+
 namespace lockstep::dist {
 
 void StepClock::set(Mark& mark) const {
   mark.queued_ = std::chrono::steady_clock::now();
-  if (is_device()) mark.reached_.record(current_stream(device_));
+  // A captured event has no time.
+  if (is_device() && active_capture() == nullptr) mark.reached_.record(current_stream(device_));
 }
 
 StepClock::TimePoint StepClock::time(const Mark& mark) const {

@@ -39,14 +39,16 @@ struct TimedSteps {
   double min_ms = 0;
   int64_t driver_calls = 0;  ///< memory calls of the allocator to the driver, in all timed steps
   int64_t calls_on_cpu = 0;  ///< operator calls that fell back to the cpu, in all timed steps
+  int64_t replayed = 0;      ///< steps that were CUDA graphs
   double loss = 0;           ///< loss of the last step
 };
 
-/// Three steps warm caches and the allocator up; then the config's steps are timed one by one, as
-/// part of a run.
+/// Three steps warm caches and the allocator up, or as many more as CUDA graphs wait for; then the
+/// config's steps are timed one by one, as part of a run.
 TimedSteps time_steps(train::Trainer& trainer, int64_t steps) {
   TimedSteps result;
-  for (int i = 0; i < 3; ++i) trainer.step(true);
+  const auto is_warm = [&](int steps) { return steps >= 3 && !trainer.may_capture(); };
+  for (int i = 0; !is_warm(i) && i < 200; ++i) trainer.step(true);
   const Allocator& memory = allocator(trainer.device());
   result.driver_calls = -memory.stats().system_calls;
   result.calls_on_cpu = -profile::all_cpu_fallbacks();
@@ -55,6 +57,7 @@ TimedSteps time_steps(train::Trainer& trainer, int64_t steps) {
     const train::StepResult step = trainer.step(i + 1 < steps);
     times.push_back(step.seconds * 1e3);
     result.loss = step.loss;
+    result.replayed += step.replayed ? 1 : 0;
   }
   result.driver_calls += memory.stats().system_calls;
   result.calls_on_cpu += profile::all_cpu_fallbacks();
@@ -115,6 +118,7 @@ void run_step(const StepOptions& options) {
         .add("calls_on_cpu", times.calls_on_cpu)
         .add("slow_paths", std::ssize(slow_paths()))
         .add("loss", times.loss);
+    if (trainer.captured_step() != nullptr) line.add("replayed", times.replayed);
     if (mfu >= 0) line.add("mfu", mfu);
     fmt::print("{}\n", line.text());
   } else {
@@ -125,10 +129,8 @@ void run_step(const StepOptions& options) {
         flops / seconds / 1e9, mfu >= 0 ? fmt::format("  {:.1f}% MFU", 100 * mfu) : "",
         static_cast<double>(memory.peak_allocated) / 1048576.0);
   }
-  if (const train::CompiledBlocks* const compiled = trainer.compiled_blocks()) {
-    for (const std::string& reason : compiled->reasons()) {
-      fmt::print(stderr, "note: compile: {}\n", reason);
-    }
+  for (const std::string& reason : trainer.compile_reasons()) {
+    fmt::print(stderr, "note: compile: {}\n", reason);
   }
   if (options.profile) print_profile(trainer, config.train().steps(), options.json);
 }

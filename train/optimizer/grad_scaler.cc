@@ -60,7 +60,20 @@ GradScaler::GradScaler(const GradScalerOptions& options)
 
 void GradScaler::set_numbers(const GradScalerState& state, Device device) {
   const TensorOptions there{DType::kF64, device};
-  numbers_ = {full({}, state.scale, there), full({}, state.growth_tracker, there)};
+  set_numbers({full({}, state.scale, there), full({}, state.growth_tracker, there)});
+}
+
+/// In place, where that can be: captured steps read the numbers where they are.
+void GradScaler::set_numbers(const Numbers& numbers) {
+  const bool are_there =
+      numbers_.scale.defined() && numbers_.scale.device() == numbers.scale.device();
+  if (!are_there) {
+    numbers_ = numbers;
+    return;
+  }
+  const NoGradGuard no_grad;
+  numbers_.scale.copy_(numbers.scale);
+  numbers_.growth_tracker.copy_(numbers.growth_tracker);
 }
 
 const Tensor& GradScaler::scale_on(Device device) {
@@ -108,9 +121,9 @@ void GradScaler::update(std::optional<double> new_scale) {
     GradScalerState state = options_;
     state.scale = *new_scale;
     check_options(state);
-    numbers_.scale = full_like(numbers_.scale, state.scale);
+    numbers_.scale.fill_(state.scale);
   } else {
-    numbers_ = followed();
+    set_numbers(followed());
   }
   found_inf_ = {};
 }
@@ -119,8 +132,8 @@ void GradScaler::update_unless(const Tensor& forgets) {
   if (!enabled_) return;
   const NoGradGuard no_grad;
   const Numbers next = followed();
-  numbers_ = {where(forgets, numbers_.scale, next.scale),
-              where(forgets, numbers_.growth_tracker, next.growth_tracker)};
+  set_numbers({where(forgets, numbers_.scale, next.scale),
+               where(forgets, numbers_.growth_tracker, next.growth_tracker)});
   found_inf_ = {};
 }
 

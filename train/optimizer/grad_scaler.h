@@ -49,8 +49,8 @@ class GradScaler {
   bool is_enabled() const { return enabled_; }
   /// The current loss scale; 1 if disabled. Waits for the device.
   double get_scale() const { return enabled_ ? state().scale : 1; }
-  /// The current loss scale as an f64 0-d tensor on `device`, the device of the losses. Only if
-  /// enabled.
+  /// The current loss scale as an f64 0-d tensor on `device`, the device of the losses, which
+  /// updates change in place. Only if enabled.
   const Tensor& scale_on(Device device);
 
   /// Returns loss times scale, recorded for backward.
@@ -87,6 +87,7 @@ class GradScaler {
     Tensor growth_tracker;
   };
   void set_numbers(const GradScalerState& state, Device device);
+  void set_numbers(const Numbers& numbers);
   /// Returns the numbers after this step.
   Numbers followed() const;
 

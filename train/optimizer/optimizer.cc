@@ -189,7 +189,7 @@ void AdamWRule::update(std::span<const uint32_t> parameters, const Optimizer::Up
                   update.learning_rate, options_.beta1, options_.beta2,
                   update.decay_or(options_.weight_decay), options_.epsilon, step_count,
                   update.grad_scale, of(decayed_), update.known_there.grad_factor,
-                  update.known_there.found_inf, group.casts);
+                  update.known_there.found_inf, group.casts, update.known_there.rate_factor);
     renew_casts(parameters_, group);
   }
 }
@@ -215,7 +215,8 @@ void Sgd::update(std::span<const uint32_t> parameters, const Update& update) {
     _fused_sgd_(of(parameters_), of(update.gradients), buffers_.empty() ? buffers_ : of(buffers_),
                 update.learning_rate, options_.momentum, options_.nesterov,
                 update.decay_or(options_.weight_decay), update.grad_scale, of(decayed_),
-                update.known_there.grad_factor, update.known_there.found_inf, group.casts);
+                update.known_there.grad_factor, update.known_there.found_inf, group.casts,
+                update.known_there.rate_factor);
     renew_casts(parameters_, group);
   }
 }
@@ -245,7 +246,7 @@ void Lion::update(std::span<const uint32_t> parameters, const Update& update) {
     _fused_lion_(of(parameters_), of(update.gradients), of(means_), update.learning_rate,
                  options_.beta1, options_.beta2, update.decay_or(options_.weight_decay),
                  update.grad_scale, of(decayed_), update.known_there.grad_factor,
-                 update.known_there.found_inf, group.casts);
+                 update.known_there.found_inf, group.casts, update.known_there.rate_factor);
     renew_casts(parameters_, group);
   }
 }

@@ -20,6 +20,7 @@ namespace lockstep::train {
 struct DeviceScalars {
   Tensor grad_factor;  ///< f64: gradients are multiplied by this as well
   Tensor found_inf;    ///< f32: if it is not 0, the device skips the step
+  Tensor rate_factor;  ///< f64: the learning rate is multiplied by this as well
 };
 
 /// Changes parameters by their gradients. Weight decay is decoupled from the gradient for AdamW
@@ -54,6 +55,10 @@ class Optimizer {
   /// share what an update rule computes at length (Muon). Changes no bit. Null, as in the
   /// beginning: this rank computes all of it. `step_part` never shares.
   void share_between(dist::ProcessGroup* group) { group_ = group; }
+
+  /// Whether steps may have a DeviceScalars::rate_factor, and call operators alone: others must not
+  /// be captured in a graph.
+  virtual bool may_be_captured() const { return false; }
 
   /// Says that the parameters are this rank's parts of those of `model`, in the same order. From
   /// now on every `step` is collective in its ranks where an update rule needs whole tensors
@@ -169,6 +174,7 @@ class AdamW final : public Optimizer {
   AdamW(const std::vector<nn::NamedParameter>& parameters, AdamWOptions options)
       : Optimizer(parameters), rule_(parameters, options) {}
   const char* kind() const override { return "adamw"; }
+  bool may_be_captured() const override { return true; }
 
  private:
   std::vector<std::string> rule_state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
@@ -192,6 +198,7 @@ class Sgd final : public Optimizer {
  public:
   Sgd(const std::vector<nn::NamedParameter>& parameters, SgdOptions options);
   const char* kind() const override { return "sgd"; }
+  bool may_be_captured() const override { return true; }
 
  private:
   std::vector<std::string> rule_state_names() const override;
@@ -217,6 +224,7 @@ class Lion final : public Optimizer {
  public:
   Lion(const std::vector<nn::NamedParameter>& parameters, LionOptions options);
   const char* kind() const override { return "lion"; }
+  bool may_be_captured() const override { return true; }
 
  private:
   std::vector<std::string> rule_state_names() const override { return {"exp_avg"}; }

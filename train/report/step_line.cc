@@ -36,6 +36,7 @@ JsonLine step_record(const StepReport& report) {
   if (report.mfu >= 0) line.add("mfu", report.mfu);
   if (report.compiled_passes >= 0) line.add("compiled_passes", report.compiled_passes);
   if (report.called_passes >= 0) line.add("called_passes", report.called_passes);
+  if (report.replayed) line.add("replayed", *report.replayed);
   if (report.loss_scale >= 0) line.add("loss_scale", report.loss_scale);
   if (report.skipped) line.add("skipped", true);
   if (!report.non_finite.empty()) line.add("non_finite", report.non_finite);

@@ -37,6 +37,8 @@ struct StepReport {
   /// called; negative unless compile.enabled.
   int64_t compiled_passes = -1;
   int64_t called_passes = -1;
+  /// Whether forward and backward were a CUDA graph; nothing unless compile.cuda_graphs.
+  std::optional<bool> replayed;
   double loss_scale = -1;  ///< negative for runs without loss scaling
   bool skipped = false;    ///< the step updated nothing: its numbers are not finite, or a spike
   std::string non_finite;  ///< the reason, unless it was an overflow under the loss scale
@@ -54,10 +56,11 @@ double model_flops_used(double flops_per_token, double tokens_per_s, double peak
 
 /// The step's line of metrics.jsonl: step, loss, grad_norm, lr, step_ms, data_wait_ms,
 /// tokens_per_s, memory_peak_bytes; exposed_comm_ms and sent_bytes with several ranks, mfu if the
-/// peak rate is known; compiled_passes and called_passes with compile.enabled; checkpoint_ms after
-/// an asynchronous save; for skipped steps "skipped":true and, with the reason, "non_finite"; for
-/// spikes "spike"; for a step done again after an audit "audit"; the ranks' times where they are
-/// known (train/report/rank_times.h), and "rank_leaves" where leaves were dealt out anew.
+/// peak rate is known; compiled_passes and called_passes with compile.enabled, replayed with
+/// compile.cuda_graphs; checkpoint_ms after an asynchronous save; for skipped steps "skipped":true
+/// and, with the reason, "non_finite"; for spikes "spike"; for a step done again after an audit
+/// "audit"; the ranks' times where they are known (train/report/rank_times.h), and "rank_leaves"
+/// where leaves were dealt out anew.
 JsonLine step_record(const StepReport& report);
 
 /// How steps are written to the terminal or a log.

@@ -219,6 +219,7 @@ StepReport TrainingRun::report_of(const StepResult& step) {
     report.called_passes = so_far.eager - compiled_before_.eager;
     compiled_before_ = so_far;
   }
+  if (trainer_.captured_step() != nullptr) report.replayed = step.replayed;
   return report;
 }
 
@@ -329,10 +330,13 @@ void TrainingRun::log_buckets(RunLog& log) {
   log.note(fmt::format("gradients: {}", dist::describe(*choice)));
 }
 
-void TrainingRun::log_compiled(RunLog& log) {
-  const CompiledBlocks* const blocks = trainer_.compiled_blocks();
-  if (blocks == nullptr) return;
-  for (const std::string& reason : blocks->reasons()) {
+void TrainingRun::log_compiled(const StepResult& step, RunLog& log) {
+  if (step.replayed && told_of_compiled_.insert("replayed").second) {
+    const bool has_update = trainer_.captured_step()->has_update();
+    log.note(fmt::format("compile: passes{} of steps are CUDA graphs from step {} on",
+                         has_update ? " and updates" : "", step.step + 1));
+  }
+  for (const std::string& reason : trainer_.compile_reasons()) {
     if (told_of_compiled_.insert(reason).second) log.note("compile: " + reason);
   }
 }

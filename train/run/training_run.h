@@ -211,8 +211,9 @@ class TrainingRun {
   void handle_non_finite(const StepResult& step, NonFinite action, RunLog& log,
                          const RunOptions& options);
   void log_buckets(RunLog& log);
-  /// Tells why blocks of the model were recorded again or called, what was not told before.
-  void log_compiled(RunLog& log);
+  /// Tells what was not told before: from which step on steps are CUDA graphs, why blocks of the
+  /// model were recorded again or called.
+  void log_compiled(const StepResult& step, RunLog& log);
   /// Whether the ranks compare their times after the next step.
   bool compares_next() const;
   /// Deals leaves out as the newest comparison asked for.

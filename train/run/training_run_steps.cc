@@ -138,7 +138,7 @@ void TrainingRun::take_steps(RunLog& log, const RunOptions& options, RunSummary&
     summary.step_durations.add(report.step_ms);
     log.show(report);
     log_buckets(log);
-    log_compiled(log);
+    log_compiled(step, log);
     std::optional<EvaluationReport> evaluated;
     const bool right = step.audit.empty();
     const bool is_recorded = recorded_ >= report.step;  // before a rank was lost

@@ -88,15 +88,15 @@ TEST_F(GpuBundle, ChecksRunOnTheEmulatedGpuAndLeaveAReport) {
   use_emulated_gpu();
   const Result result = run_script(
       "--out out --small --torch no_python --only "
-      "doctor,machine,conformance,cuda_tests,train,step_bf16,steady_memory,overlap,matmul,"
-      "stress_streams,torch_step");
+      "doctor,machine,conformance,cuda_tests,train,step_bf16,step_graphs,steady_memory,overlap,"
+      "matmul,stress_streams,torch_step");
   EXPECT_EQ(result.status, 0) << result.output << file_content(folder_ / "out/report.txt");
   const json found = report();
   EXPECT_EQ(found["version"], "lockstep of a test");
   EXPECT_THAT(found["device"].get<std::string>(), HasSubstr("Emulated GPU"));
   std::map<std::string, json> checks;
   for (const json& each : found["checks"]) checks[each["name"]] = each;
-  EXPECT_EQ(checks.size(), 11U);
+  EXPECT_EQ(checks.size(), 12U);
   EXPECT_EQ(found["checks"].at(0)["name"], "doctor");
   for (const auto& [name, check] : checks) {
     const bool needs_more = name == "conformance" || name == "cuda_tests" || name == "torch_step";
@@ -109,6 +109,8 @@ TEST_F(GpuBundle, ChecksRunOnTheEmulatedGpuAndLeaveAReport) {
   EXPECT_GT(step["peak_memory_bytes"], 0);
   EXPECT_EQ(step["calls_on_cpu"], 0);
   EXPECT_FALSE(step.contains("mfu")) << "the peak of an emulated GPU is not known";
+  EXPECT_EQ(checks["step_graphs"]["figures"].at(0)["replayed"], 2) << "both steps";
+  EXPECT_EQ(checks["step_graphs"]["figures"].size(), 3U);
   EXPECT_EQ(checks["steady_memory"]["figures"].at(0)["driver_calls"], 0);
   const json overlap = checks["overlap"]["figures"].at(0);
   EXPECT_EQ(overlap["ranks"], 2);
