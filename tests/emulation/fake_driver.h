@@ -157,9 +157,12 @@ class FakeDriver {
     int most_shared_bytes = 48 << 10;
   };
   struct Calls;        ///< implementations of the table's functions
+  struct GraphCalls;   ///< those for graphs
   struct MemoryCalls;  ///< those for memory
   friend struct Calls;
+  friend struct GraphCalls;
   friend struct MemoryCalls;
+  static void add_graphs_to(Driver& driver);
   static void add_memory_to(Driver& driver);
 
   static FakeDriver* the_one_;

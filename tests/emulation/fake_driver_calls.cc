@@ -1,5 +1,5 @@
-// The functions of FakeDriver's table for devices, streams, events, kernels and graphs; those for
-// memory are in fake_driver_memory.cc.
+// The functions of FakeDriver's table for devices, streams, events and kernels; those for graphs
+// are in fake_driver_graphs.cc, those for memory in fake_driver_memory.cc.
 
 #include <algorithm>
 #include <cstdio>
@@ -446,92 +446,6 @@ struct FakeDriver::Calls {
     return CUDA_SUCCESS;
   }
 
-  // Graphs. Captured work is replayed in the order of its recording.
-  static CUresult begin_capture(CUstream handle, CUstreamCaptureMode mode) {
-    LS_FAKE_DEVICE("cuStreamBeginCapture");
-    Stream* const stream = fake.find(handle);
-    if (stream == nullptr || handle == CU_STREAM_LEGACY) return fake.refuse("captures no stream");
-    if (stream->capture != nullptr) return fake.refuse("captures a stream twice");
-    if (mode != CU_STREAM_CAPTURE_MODE_RELAXED) return fake.refuse("a capture that is not relaxed");
-    stream->capture = std::make_shared<Capture>();
-    stream->capture->origin = stream;
-    stream->after.clear();
-    return CUDA_SUCCESS;
-  }
-  static CUresult end_capture(CUstream handle, CUgraph* graph) {
-    LS_FAKE_DEVICE("cuStreamEndCapture");
-    Stream* const origin = fake.find(handle);
-    *graph = nullptr;
-    if (origin == nullptr || origin->capture == nullptr || origin->capture->origin != origin) {
-      return fake.refuse("ends a capture that did not begin there");
-    }
-    const std::shared_ptr<Capture> capture = origin->capture;
-    const std::map<Stream*, size_t> joined = origin->after;
-    capture->over = true;
-    for (auto& [key, stream] : fake.streams_) {
-      if (stream->capture == capture) stream->capture = nullptr;
-    }
-    if (capture->failed) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    for (const auto& [stream, position] : capture->done_by) {
-      const auto found = joined.find(stream);
-      if (position != 0 && (found == joined.end() || found->second < position)) {
-        return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-      }
-    }
-    auto made = std::make_unique<Work>(capture->work);
-    *graph = reinterpret_cast<CUgraph>(made.get());
-    Work* const key = made.get();
-    fake.graphs_.emplace(key, std::move(made));
-    return CUDA_SUCCESS;
-  }
-  static CUresult is_capturing(CUstream handle, CUstreamCaptureStatus* status) {
-    LS_FAKE_DEVICE("cuStreamIsCapturing");
-    const Stream* const stream = fake.find(handle);
-    if (stream == nullptr) return fake.refuse("asks whether no stream captures");
-    *status = stream->capture == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE
-              : stream->capture->failed  ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                         : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    return CUDA_SUCCESS;
-  }
-  static CUresult instantiate(CUgraphExec* executable, CUgraph graph, unsigned long long) {
-    LS_FAKE_DEVICE("cuGraphInstantiate");
-    const auto found = fake.graphs_.find(reinterpret_cast<Work*>(graph));
-    if (found == fake.graphs_.end()) return fake.refuse("instantiates no graph");
-    auto made = std::make_shared<Work>(*found->second);
-    *executable = reinterpret_cast<CUgraphExec>(made.get());
-    Work* const key = made.get();
-    fake.executables_.emplace(key, std::move(made));
-    return CUDA_SUCCESS;
-  }
-  static CUresult launch_graph(CUgraphExec executable, CUstream handle) {
-    LS_FAKE_DEVICE("cuGraphLaunch");
-    Stream* const stream = fake.find(handle);
-    const auto found = fake.executables_.find(reinterpret_cast<Work*>(executable));
-    if (stream == nullptr || found == fake.executables_.end()) {
-      return fake.refuse("launches no graph, or on no stream");
-    }
-    if (stream->capture != nullptr) return fake.refuse("launches a graph in a capture");
-    emulation::note_queued("graph");
-    const auto replay = [work = found->second] {
-      std::ranges::for_each(*work, [](auto& each) { each(); });
-    };
-    put(*stream, replay, true);
-    return CUDA_SUCCESS;
-  }
-  static CUresult destroy_graph(CUgraph graph) {
-    LS_FAKE("cuGraphDestroy");
-    if (fake.graphs_.erase(reinterpret_cast<Work*>(graph)) == 0) {
-      return fake.refuse("destroys no graph");
-    }
-    return CUDA_SUCCESS;
-  }
-  static CUresult destroy_executable(CUgraphExec executable) {
-    LS_FAKE("cuGraphExecDestroy");
-    if (fake.executables_.erase(reinterpret_cast<Work*>(executable)) == 0) {
-      return fake.refuse("destroys no graph");
-    }
-    return CUDA_SUCCESS;
-  }
   static CUresult unsupported(Stream& stream) {
     return the_one_->break_capture(*stream.capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
                                    "waits for, or asks about, work that is only recorded");
@@ -575,13 +489,6 @@ Driver FakeDriver::functions() const {
   driver.cuEventQuery = &Calls::query_event;
   driver.cuEventRecord = &Calls::record;
   driver.cuEventSynchronize = &Calls::finish_event;
-  driver.cuStreamBeginCapture = &Calls::begin_capture;
-  driver.cuStreamEndCapture = &Calls::end_capture;
-  driver.cuStreamIsCapturing = &Calls::is_capturing;
-  driver.cuGraphInstantiate = &Calls::instantiate;
-  driver.cuGraphLaunch = &Calls::launch_graph;
-  driver.cuGraphDestroy = &Calls::destroy_graph;
-  driver.cuGraphExecDestroy = &Calls::destroy_executable;
   driver.cuMemcpyAsync = &Calls::copy;
   driver.cuMemcpyPeerAsync = &Calls::copy_peer;
   driver.cuMemsetD8Async = &Calls::set_bytes;
@@ -593,6 +500,7 @@ Driver FakeDriver::functions() const {
   driver.cuModuleGetFunction = &Calls::find_function;
   driver.cuModuleLoadData = &Calls::load_module;
   driver.cuModuleUnload = &Calls::unload_module;
+  add_graphs_to(driver);
   add_memory_to(driver);
   return driver;
 }
