@@ -124,16 +124,19 @@ std::string conflict_with_sharding(const config::RunConfig& config) {
         "{}",
         config.device());
   }
-  if (config.optimizer().has_muon() && config.optimizer().optimizer_in_backward()) {
-    return "optimizer.muon puts matrices together from all ranks, which optimizer_in_backward does "
-           "not wait for";
+  if (!config.optimizer().has_muon() && !config.optimizer().has_adafactor()) return "";
+  const char* const rule = config.optimizer().has_muon() ? "muon" : "adafactor";
+  if (config.optimizer().optimizer_in_backward()) {
+    return fmt::format(
+        "optimizer.{} puts matrices together from all ranks, which optimizer_in_backward does not "
+        "wait for",
+        rule);
   }
-  if (config.optimizer().has_muon() && config.parallel().has_elastic()) {
-    return "a rank that is lost while optimizer.muon puts matrices together would leave the others "
-           "with half an update, so that parallel.elastic could not go on";
-  }
-  if (config.optimizer().has_adafactor()) {
-    return "optimizer.adafactor needs whole matrices, of which a rank has parts";
+  if (config.parallel().has_elastic()) {
+    return fmt::format(
+        "a rank that is lost while optimizer.{} puts matrices together would leave the others with "
+        "half an update, so that parallel.elastic could not go on",
+        rule);
   }
   return "";
 }

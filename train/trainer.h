@@ -3,11 +3,11 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -417,15 +417,20 @@ class Trainer {
   // Of a sharded model:
   /// One tensor of the optimizer's state.
   struct SpreadState {
-    std::string name;      ///< of Optimizer::state_names
-    size_t parameter = 0;  ///< number of the trained parameter that it is kept for
+    std::string name;               ///< of Optimizer::state_names
+    size_t parameter = 0;           ///< number of the trained parameter that it is kept for
+    std::optional<int> owner = {};  ///< the only rank of sharded_->shards() that has any of it
   };
   /// Lists all, in the order of checkpoints.
   std::vector<SpreadState> spread_state() const;
-  /// By name, this rank's parts, in the order of its parts of the model; undefined where none is
-  /// kept for a parameter.
-  using PartsOfState = std::map<std::string, std::vector<Tensor>>;
-  PartsOfState parts_of_state() const;
+  /// What this rank has of them, by the name in checkpoints.
+  using OwnState = std::unordered_map<std::string, Tensor>;
+  OwnState own_state() const;
+  std::string stored_name(const SpreadState& spread) const;
+  /// What rank `shard` of sharded_->shards() has of tensor `number` of the list, without values.
+  std::optional<KeptRun> run_of(size_t number, const SpreadState& spread, int shard) const;
+  /// The whole tensor on rank 0, undefined on the others. Collective.
+  Tensor collect(const SpreadState& spread, const Tensor& own) const;
   std::vector<KeptRun> equal_runs(int rank);
   std::vector<KeptRun> sharded_runs(int rank);
   std::vector<KeptRun> weight_runs(int rank) const;
@@ -441,7 +446,7 @@ class Trainer {
     std::vector<nn::StoredParameter> weights;
     std::vector<nn::StoredParameter> optimizer;  ///< of a model that is not sharded
     std::vector<SpreadState> spread;             ///< of a sharded one
-    PartsOfState parts;
+    OwnState own;
   };
   const CollectedState& collected_state();
   /// Why a step is not finite. Leaves everything as it was.

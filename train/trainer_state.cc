@@ -47,8 +47,8 @@ std::vector<nn::StoredParameter> Trainer::optimizer_state_shapes() const {
   std::vector<nn::StoredParameter> shapes;
   for (const SpreadState& each : spread_state()) {
     const dist::NamedTensor& parameter = sharded_->trained(each.parameter);
-    shapes.push_back(
-        {each.name + "." + parameter.name, empty(parameter.tensor.sizes(), {DType::kF32, kMeta})});
+    const Dims sizes = optimizer_->state_sizes(each.name, {parameter.name, parameter.tensor});
+    shapes.push_back({stored_name(each), empty(sizes, {DType::kF32, kMeta})});
   }
   return shapes;
 }
@@ -59,7 +59,7 @@ std::vector<Trainer::SpreadState> Trainer::spread_state() const {
     for (size_t i = 0; i < sharded_->trained_count(); ++i) {
       const dist::NamedTensor& parameter = sharded_->trained(i);
       if (optimizer_->keeps_state(name, {parameter.name, parameter.tensor})) {
-        spread.push_back({name, i});
+        spread.push_back({name, i, optimizer_->state_owner(name, i)});
       }
     }
   }
@@ -88,18 +88,16 @@ void Trainer::take_parts(Legacy& legacy) {
   legacy.parts.clear();
 }
 
-Trainer::PartsOfState Trainer::parts_of_state() const {
-  std::unordered_map<std::string, Tensor> own;
-  for (const nn::StoredParameter& each : optimizer_->state()) own.emplace(each.name, each.tensor);
-  PartsOfState parts;
-  for (const std::string& name : optimizer_->state_names()) {
-    std::vector<Tensor>& of_name = parts[name];
-    for (const dist::NamedTensor& each : sharded_->parameters()) {
-      const auto found = own.find(name + "." + each.name);
-      of_name.push_back(found == own.end() ? Tensor() : found->second);
-    }
+std::string Trainer::stored_name(const SpreadState& spread) const {
+  return spread.name + "." + sharded_->trained(spread.parameter).name;
+}
+
+Trainer::OwnState Trainer::own_state() const {
+  OwnState own;
+  for (nn::StoredParameter& each : optimizer_->state()) {
+    own.emplace(std::move(each.name), std::move(each.tensor));
   }
-  return parts;
+  return own;
 }
 
 const Trainer::CollectedState& Trainer::collected_state() {
@@ -110,7 +108,7 @@ const Trainer::CollectedState& Trainer::collected_state() {
     collected_->optimizer = optimizer_->state();
   } else {
     collected_->spread = spread_state();
-    collected_->parts = parts_of_state();
+    collected_->own = own_state();
   }
   return *collected_;
 }
@@ -124,7 +122,27 @@ Tensor Trainer::collect_state(size_t number) {
   number -= state.weights.size();
   if (sharded_ == nullptr) return state.optimizer[number].tensor;
   const SpreadState& spread = state.spread[number];
-  return sharded_->collect_parts(spread.parameter, state.parts.at(spread.name));
+  const auto own = state.own.find(stored_name(spread));
+  return collect(spread, own == state.own.end() ? Tensor() : own->second);
+}
+
+Tensor Trainer::collect(const SpreadState& spread, const Tensor& own) const {
+  if (!spread.owner) {
+    std::vector<Tensor> parts(sharded_->parameters().size());
+    const int64_t part = sharded_->part_of(spread.parameter);
+    if (part >= 0) parts[static_cast<size_t>(part)] = own;
+    return sharded_->collect_parts(spread.parameter, parts);
+  }
+  const int rank = group_->rank();
+  if (*spread.owner == 0) return rank == 0 ? own : Tensor();
+  if (rank == *spread.owner) group_->send(own.to(device()), 0).wait();
+  if (rank != 0) return {};
+  const dist::NamedTensor& parameter = sharded_->trained(spread.parameter);
+  const Tensor whole =
+      empty(optimizer_->state_sizes(spread.name, {parameter.name, parameter.tensor}),
+            {DType::kF32, device()});
+  group_->recv(whole, *spread.owner).wait();
+  return whole;
 }
 
 std::vector<KeptRun> Trainer::weight_runs(int rank) const {
@@ -140,19 +158,29 @@ std::vector<KeptRun> Trainer::weight_runs(int rank) const {
   return kept;
 }
 
+std::optional<KeptRun> Trainer::run_of(size_t number, const SpreadState& spread, int shard) const {
+  if (spread.owner) {
+    if (*spread.owner != shard) return std::nullopt;
+    const dist::NamedTensor& parameter = sharded_->trained(spread.parameter);
+    const Dims sizes = optimizer_->state_sizes(spread.name, {parameter.name, parameter.tensor});
+    return KeptRun{number, 0, count_elements(sizes), {}};
+  }
+  const auto slice = sharded_->slice_of(spread.parameter, shard);
+  if (!slice) return std::nullopt;
+  return KeptRun{number, slice->first, slice->end, {}};
+}
+
 std::vector<KeptRun> Trainer::optimizer_runs(int rank) const {
   const bool own = rank == group_->rank();
   const int shard = rank % sharded_->shard_size();
-  const PartsOfState parts = own ? parts_of_state() : PartsOfState();
+  const OwnState state = own ? own_state() : OwnState();
   const std::vector<SpreadState> spread = spread_state();
   std::vector<KeptRun> kept;
   for (size_t i = 0; i < spread.size(); ++i) {
-    const auto slice = sharded_->slice_of(spread[i].parameter, shard);
-    if (!slice) continue;
-    kept.push_back({i, slice->first, slice->end, {}});
-    if (!own) continue;
-    const auto part = static_cast<size_t>(sharded_->part_of(spread[i].parameter));
-    kept.back().values = parts.at(spread[i].name)[part].view({-1});
+    std::optional<KeptRun> run = run_of(i, spread[i], shard);
+    if (!run) continue;
+    if (own) run->values = state.at(stored_name(spread[i])).view({-1});
+    kept.push_back(std::move(*run));
   }
   return kept;
 }

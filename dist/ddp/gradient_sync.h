@@ -37,7 +37,7 @@ class GradientSync {
   /// From one number of each 4,096-element block of `gradients()`, in their order, those of all
   /// gradients of the model, in the order of its parameters; f64, on the gradients' device. The
   /// result is the same on all ranks.
-  virtual Tensor blocks_of_all(const Tensor& own) = 0;
+  virtual Tensor blocks_of_all(const Tensor& own) const = 0;
 
   /// Times of the last step; valid from `finish` to the beginning of the next step.
   virtual const StepTimes& times() const = 0;

@@ -136,7 +136,7 @@ class Reducer final : public GradientSync {
 
   /// The summed gradients after `finish`, one for each parameter in order.
   const std::vector<Tensor>& gradients() const override { return slots_.front(); }
-  Tensor blocks_of_all(const Tensor& own) override { return own; }
+  Tensor blocks_of_all(const Tensor& own) const override { return own; }
   const BucketPlan& plan() const { return plan_; }
   /// What the buckets hold, in the order of the plan.
   std::vector<BucketContent> contents() const;

@@ -326,7 +326,7 @@ void ShardedModel::list_blocks() {
   block_places_ = indices.to(device_);
 }
 
-Tensor ShardedModel::blocks_of_all(const Tensor& own) {
+Tensor ShardedModel::blocks_of_all(const Tensor& own) const {
   const NoGradGuard no_grad;
   const Tensor padded = zeros({most_blocks_}, {own.dtype(), device_});
   slice(padded, 0, 0, own.numel()).copy_(own);

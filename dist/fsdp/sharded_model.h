@@ -154,7 +154,7 @@ class ShardedModel final : public GradientSync {
   const std::vector<NamedTensor>& parameters() const { return parts_; }
   /// The sums of their gradients, in the same order.
   const std::vector<Tensor>& gradients() const override { return gradients_; }
-  Tensor blocks_of_all(const Tensor& own) override;
+  Tensor blocks_of_all(const Tensor& own) const override;
 
   void begin_step() override;
   /// Requires ShardOptions::uneven_passes.

@@ -434,8 +434,9 @@ TEST(Sharding, OptionsOfDataParallelTrainingAreRefusedByName) {
         std::pair("parallel { strategy: FULL_SHARD } optimizer { muon {} clip_grad_norm: 0 "
                   "optimizer_in_backward: true }",
                   "optimizer_in_backward"),
-        std::pair("parallel { strategy: SHARD_OPTIMIZER } optimizer { adafactor {} }",
-                  "adafactor")}) {
+        std::pair("parallel { strategy: SHARD_OPTIMIZER } optimizer { adafactor {} clip_grad_norm: "
+                  "0 optimizer_in_backward: true }",
+                  "optimizer.adafactor puts matrices together")}) {
     const config::RunConfig config = tiny_run(folder, more);
     const auto errors = dist::run_thread_ranks(2, [&](dist::ProcessGroup& group) {
       Trainer trainer = Trainer::create(config, build_task(config), &group);

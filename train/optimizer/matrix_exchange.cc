@@ -18,10 +18,13 @@ constexpr int64_t kLeastOfRound = int64_t{1} << 22;
 }  // namespace
 
 MatrixSize size_of_matrix(const Tensor& tensor) {
-  return {tensor.size(0), tensor.numel() / tensor.size(0)};
+  if (tensor.numel() == 0) return {};
+  const int64_t rows = tensor.dim() == 0 ? 1 : tensor.size(0);
+  return {rows, tensor.numel() / rows};
 }
 
-MatrixExchange::MatrixExchange(const dist::ShardedModel& model, const std::vector<size_t>& matrices)
+MatrixExchange::MatrixExchange(const dist::ShardedModel& model, const std::vector<size_t>& matrices,
+                               MatrixShares::Cost cost_of)
     : ranks_(model.shards()) {
   std::vector<MatrixSize> sizes;
   int64_t most = kLeastOfRound;
@@ -38,13 +41,14 @@ MatrixExchange::MatrixExchange(const dist::ShardedModel& model, const std::vecto
     most = std::max(most, matrix.size.elements());
     device_ = whole.device();
   }
-  const MatrixShares shares(sizes, ranks_.size());
+  const MatrixShares shares(sizes, ranks_.size(), cost_of);
   struct Filled {
     size_t round = 0;
     int64_t elements = 0;
   };
   std::vector<Filled> filled(static_cast<size_t>(ranks_.size()));
   for (size_t i = 0; i < matrices_.size(); ++i) {
+    matrices_[i].owner = shares.owner(i);
     const auto owner = static_cast<size_t>(shares.owner(i));
     Filled& of_owner = filled[owner];
     if (of_owner.elements > 0 && of_owner.elements + sizes[i].elements() > most) {
@@ -114,7 +118,7 @@ void MatrixExchange::run(const Round& round, const Work& work) const {
           .copy_(slice(received, 0, at, at + run.size()));
     });
   }
-  std::vector<Tensor> results = work.compute(wholes);
+  std::vector<Tensor> results = work.compute(own, wholes);
   wholes.clear();
   for (Tensor& each : results) each = each.contiguous().view({-1});
   const Tensor sent = buffer(got, work.dtype), received = buffer(given, work.dtype);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "core/tensor/tensor.h"
@@ -15,8 +16,8 @@ class ShardedModel;
 
 namespace lockstep::train {
 
-/// Returns the size of the matrix [size(0), all others] that Muon takes a tensor for. The tensor
-/// has two or more dimensions.
+/// Returns the size of the matrix [size(0), all others] that Muon takes a tensor for; of a vector
+/// [size(0), 1].
 MatrixSize size_of_matrix(const Tensor& tensor);
 
 /// Makes whole matrices of the parts that ranks keep of a sharded model's, each on one rank, and
@@ -25,17 +26,24 @@ MatrixSize size_of_matrix(const Tensor& tensor);
 /// each other.
 class MatrixExchange {
  public:
-  /// `matrices`: numbers of trained parameters of `model` (ShardedModel::trained), with two or more
-  /// dimensions. The model must outlive this object.
-  MatrixExchange(const dist::ShardedModel& model, const std::vector<size_t>& matrices);
+  /// `matrices`: numbers of trained parameters of `model` (ShardedModel::trained). What is computed
+  /// of them takes time as `cost_of` says. The model must outlive this object.
+  MatrixExchange(const dist::ShardedModel& model, const std::vector<size_t>& matrices,
+                 MatrixShares::Cost cost_of = orthogonalizing_cost);
+
+  /// The rank of the model's shards() that gets matrix `index` of the constructor's list.
+  int owner(size_t index) const { return matrices_[index].owner; }
 
   /// What is exchanged, and by whom it is computed. A `part` counts this rank's parts of the model
   /// (ShardedModel::parameters).
   struct Work {
     /// Returns what this rank has of a matrix: f32, as many elements as the part.
     std::function<Tensor(size_t part)> give;
-    /// Makes results of whole matrices, f32 [rows, columns]: of the same shapes, in `dtype`.
-    std::function<std::vector<Tensor>(const std::vector<Tensor>& wholes)> compute;
+    /// Makes results of whole matrices, f32 [rows, columns]: of as many elements, in `dtype`.
+    /// `indices` are theirs in the constructor's list.
+    std::function<std::vector<Tensor>(std::span<const size_t> indices,
+                                      const std::vector<Tensor>& wholes)>
+        compute;
     /// Takes this rank's part of a result, flat, in `dtype` and on the model's device, with the
     /// shape of the whole.
     std::function<void(size_t part, const Tensor& result, const MatrixSize& whole)> take;
@@ -55,6 +63,7 @@ class MatrixExchange {
     MatrixSize size;
     std::vector<Run> runs;  ///< by rank
     int64_t part = -1;      ///< of this rank; -1: it has none
+    int owner = 0;          ///< the rank that gets it
   };
   using Round = std::vector<std::vector<size_t>>;  ///< matrices by the rank that gets them
   void run(const Round& round, const Work& work) const;

@@ -6,19 +6,16 @@
 #include "core/base/check.h"
 
 namespace lockstep::train {
-namespace {
 
-/// In proportion to the operations of a Newton-Schulz iteration: x x^T, its square, and their
-/// product with x, where x has no more rows than columns.
-double cost_of(const MatrixSize& size) {
+/// x x^T, its square, and their product with x, where x has no more rows than columns.
+double orthogonalizing_cost(const MatrixSize& size) {
   const auto least = static_cast<double>(std::min(size.rows, size.columns));
   const auto most = static_cast<double>(std::max(size.rows, size.columns));
   return least * least * (2 * most + least);
 }
 
-}  // namespace
-
-MatrixShares::MatrixShares(std::span<const MatrixSize> sizes, int ranks) : places_(sizes.size()) {
+MatrixShares::MatrixShares(std::span<const MatrixSize> sizes, int ranks, Cost cost_of)
+    : places_(sizes.size()) {
   LS_ASSERT(ranks > 0);
   std::vector<size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -14,13 +14,17 @@ struct MatrixSize {
   int64_t elements() const { return rows * columns; }
 };
 
-/// Which rank orthogonalises each of some matrices: the dearest first, each by the rank that has
+/// In proportion to the operations of a Newton-Schulz iteration on the matrix.
+double orthogonalizing_cost(const MatrixSize& size);
+
+/// Which rank works on each of some matrices: the dearest first, each by the rank that has
 /// least to do, the last of several: plans are of the last rank, which then has the dearest. A
 /// function of the sizes, so that all ranks agree. A rank's results lie one behind the other, and
 /// every rank has room for as many elements as the fullest.
 class MatrixShares {
  public:
-  MatrixShares(std::span<const MatrixSize> sizes, int ranks);
+  using Cost = double (*)(const MatrixSize& size);
+  MatrixShares(std::span<const MatrixSize> sizes, int ranks, Cost cost_of = orthogonalizing_cost);
 
   int owner(size_t matrix) const { return places_[matrix].rank; }
   /// Where a matrix begins among the results of its owner.

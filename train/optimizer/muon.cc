@@ -155,7 +155,7 @@ void Muon::update_parts(const Update& update) {
                         return direction_of(matrix_of(part), update.gradients[part], update);
                       },
                   .compute =
-                      [&](const std::vector<Tensor>& wholes) {
+                      [&](std::span<const size_t>, const std::vector<Tensor>& wholes) {
                         std::vector<Tensor> results(wholes.size());
                         for_each_of(wholes, [&](size_t i) {
                           results[i] =

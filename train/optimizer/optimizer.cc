@@ -163,6 +163,14 @@ bool Optimizer::keeps_state(std::string_view name, const nn::NamedParameter& par
   return name == kAverage || rule_keeps(name, parameter);
 }
 
+Dims Optimizer::state_sizes(std::string_view name, const nn::NamedParameter& parameter) const {
+  return name == kAverage ? to_dims(parameter.tensor.sizes()) : rule_state_sizes(name, parameter);
+}
+
+std::optional<int> Optimizer::state_owner(std::string_view name, size_t number) const {
+  return name == kAverage ? std::nullopt : rule_state_owner(number);
+}
+
 std::vector<nn::StoredParameter> Optimizer::state() const {
   std::vector<nn::StoredParameter> state = rule_state();
   for (const Average& each : averages_) state.push_back({"average." + each.name, each.value});

@@ -62,8 +62,8 @@ class Optimizer {
 
   /// Says that the parameters are this rank's parts of those of `model`, in the same order. From
   /// now on every `step` is collective in its ranks where an update rule needs whole tensors
-  /// (Muon), and `step_part` is for rules that work element by element alone. Call once, before the
-  /// first step; the model must outlive the steps.
+  /// (Muon, Adafactor), and `step_part` is for rules that work element by element alone. Call once,
+  /// before the first step; the model must outlive the steps.
   virtual void keep_parts_of(const dist::ShardedModel& model) { (void)model; }
 
   /// Name of the update rule in configs: "adamw", "sgd", "muon", "lion", "adafactor".
@@ -72,6 +72,11 @@ class Optimizer {
   std::vector<std::string> state_names() const;
   /// Whether the tensor of one of these names is kept for a parameter, whole or a part.
   bool keeps_state(std::string_view name, const nn::NamedParameter& parameter) const;
+  /// Sizes of the tensor of one of these names that is kept for a whole parameter.
+  Dims state_sizes(std::string_view name, const nn::NamedParameter& parameter) const;
+  /// After keep_parts_of: the rank of the model's shards() that keeps the whole tensor of one of
+  /// these names for trained parameter `number`. None: each rank keeps that of its part.
+  std::optional<int> state_owner(std::string_view name, size_t number) const;
   /// The state kept between steps, besides their number; names are like "exp_avg.h.0.ln_1.bias".
   /// Copying these tensors and the number of steps into another optimizer resumes from here.
   std::vector<nn::StoredParameter> state() const;
@@ -121,6 +126,16 @@ class Optimizer {
   virtual bool rule_keeps(std::string_view name, const nn::NamedParameter& parameter) const {
     (void)name, (void)parameter;
     return true;
+  }
+  /// state_sizes() of the update rule. Default: those of the parameter.
+  virtual Dims rule_state_sizes(std::string_view name, const nn::NamedParameter& parameter) const {
+    (void)name;
+    return to_dims(parameter.tensor.sizes());
+  }
+  /// state_owner() of the update rule. Default: none.
+  virtual std::optional<int> rule_state_owner(size_t number) const {
+    (void)number;
+    return std::nullopt;
   }
   void update_groups(std::span<const uint32_t> parameters, const Update& update);
   void count_step(const Tensor& found_inf);

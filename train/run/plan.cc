@@ -129,8 +129,10 @@ int64_t bytes_of_all_ranks(const Optimizer& optimizer, const dist::ShardedModel&
   for (const std::string& name : optimizer.state_names()) {
     for (size_t i = 0; i < sharded.trained_count(); ++i) {
       const dist::NamedTensor& each = sharded.trained(i);
-      if (!optimizer.keeps_state(name, {each.name, each.tensor})) continue;
-      bytes += static_cast<int64_t>(each.tensor.nbytes());
+      const nn::NamedParameter parameter{each.name, each.tensor};
+      if (!optimizer.keeps_state(name, parameter)) continue;
+      bytes += count_elements(optimizer.state_sizes(name, parameter)) *
+               static_cast<int64_t>(size_of(each.tensor.dtype()));
     }
   }
   return bytes;
@@ -342,7 +344,7 @@ RunPlan plan_run(const config::RunConfig& config, int64_t ranks,
         host_activations->copied_bytes() / (2 * plan.leaves * planned_micro_batches(plan));
   }
   add_copies(plan, config, sharded.get(), ranks);
-  // A checkpoint holds the state of all ranks, each tensor of a parameter's shape.
+  // A checkpoint holds the state of all ranks.
   const int64_t state_bytes =
       sharded ? bytes_of_all_ranks(*optimizer, *sharded) : plan.optimizer_bytes;
   plan.checkpoint_bytes =

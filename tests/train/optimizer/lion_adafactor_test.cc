@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "tests/core/expect_error.h"
 #include "tests/train/rank_runs.h"
 
 namespace lockstep::train {
@@ -52,16 +51,6 @@ TEST(Lion, StrategiesChangeNoBitWithBitwise) {
       EXPECT_EQ(each, one) << strategy;
     }
   }
-}
-
-TEST(Adafactor, IsRefusedWhereARankHasPartsOfMatrices) {
-  const TemporaryDirectory folder;
-  expect_error<ConfigError>(
-      [&] {
-        traces(layered_run(folder, std::string(kRules[1]) + "parallel { strategy: FULL_SHARD }"), 2,
-               1);
-      },
-      "optimizer.adafactor needs whole matrices");
 }
 
 TEST(LionAndAdafactor, AStepThatIsSkippedChangesNothing) {

@@ -177,8 +177,10 @@ TEST(Forecast, EstimatesComputationFromOperationsAndPeak) {
 
 TEST(Forecast, SaysWhichStrategyTheConfigCannotHave) {
   const TemporaryDirectory folder;
-  const Forecast forecast =
-      forecast_step(config_of(folder, "optimizer { adafactor {} }"), cluster(), 8);
+  const Forecast forecast = forecast_step(config_of(folder,
+                                                    "optimizer { adafactor {} clip_grad_norm: 0 "
+                                                    "optimizer_in_backward: true }"),
+                                          cluster(), 8);
   EXPECT_EQ(forecast.strategies.front().strategy, ParallelConfig::DDP);
   EXPECT_THAT(find(forecast, ParallelConfig::FULL_SHARD).problem, testing::HasSubstr("adafactor"));
 }

@@ -388,6 +388,10 @@ TEST(Plan, CountsWhatRanksShareOfTheUpdate) {
   EXPECT_GT(spread.communication.all_to_all, of_matrices / 2);
   EXPECT_LT(spread.communication.all_to_all, of_matrices);
   EXPECT_EQ(spread.checkpoint_bytes, alone.checkpoint_bytes);
+  const RunPlan rows = plan(sharded + "adafactor {} }");
+  EXPECT_GT(rows.communication.all_to_all, of_matrices / 2);
+  EXPECT_LT(rows.communication.all_to_all, 2 * of_matrices);
+  EXPECT_EQ(rows.checkpoint_bytes, plan("optimizer { adafactor {} }").checkpoint_bytes);
 }
 
 TEST(Plan, CopiesInTheRanksMemoryAreFourPartsOfTheState) {
