@@ -30,7 +30,6 @@ class LinesFromEnd {
   uint64_t begin_;    ///< offset of `text_` in the file
   std::string text_;  ///< read, and not returned
   bool was_whole_ = true;
-  bool is_first_ = true;  ///< no line has been returned
 };
 
 }  // namespace lockstep

@@ -107,7 +107,7 @@ struct Coordinates {
   /// Applies the padding mode: returns the coordinates inside the image and the factor by which
   /// that changes their derivative.
   std::pair<Tensor, Tensor> inside(Tensor x) const {
-    const ExcludeKeys not_recorded(KeySet(Key::kAutograd));
+    const ExcludeKeys not_recorded{KeySet(Key::kAutograd)};
     Tensor factor = ones_like(x);
     if (padding == kZeros) return {representable(x), factor};
     if (padding == kReflection) {

@@ -77,7 +77,7 @@ Tensor difference_gradient(const Tensor& grad, const Tensor& difference, const T
 /// max(norm, eps), with the gradient of the norm.
 Tensor bounded_norm(const Tensor& x, int64_t dim, double eps) {
   const Tensor norm = linalg_vector_norm(x, 2, {dim}, true).clone();
-  const ExcludeKeys no_autograd(KeySet(Key::kAutograd));
+  const ExcludeKeys no_autograd{KeySet(Key::kAutograd)};
   masked_fill_(norm, lt(norm, eps), eps);
   return norm;
 }
