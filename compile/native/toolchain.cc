@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "core/base/check.h"
 #include "core/base/owned_fd.h"
@@ -98,7 +99,11 @@ void compile_library(const Toolchain& toolchain, const fs::path& source,
                      const BuildLimits& limits, const ProcessEnvironment& environment) {
   std::vector<std::string> command = {toolchain.program, "-shared", "-fPIC", "-std=c++20",
                                       "-fvisibility=hidden"};
-  command.insert(command.end(), flags.begin(), flags.end());
+  // clang has no such flag, and refuses it.
+  const bool is_clang = toolchain.version.find("clang") != std::string::npos;
+  std::ranges::copy_if(flags, std::back_inserter(command), [&](const std::string& flag) {
+    return !is_clang || flag != "-fno-thread-jumps";
+  });
   command.insert(command.end(), {"-o", library.string(), source.string()});
   const ToolResult result = run_tool(command, limits, environment);
   LS_CHECK(result.problem.empty(), Error, "[compile] {} could not compile {}: {}.",

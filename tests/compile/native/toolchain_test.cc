@@ -99,5 +99,24 @@ TEST(CompileLibrary, ThrowsWhatTheCompilerSays) {
                       "unknown");
 }
 
+TEST(CompileLibrary, SparesClangAFlagThatOnlyGccHas) {
+  const TemporaryDirectory folder;
+  // A compiler that writes down what it is called with.
+  const std::filesystem::path program = folder / "compiler";
+  std::ofstream(program) << "#!/bin/sh\necho \"$@\" > " << (folder / "called").string() << "\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const auto called_with = [&](const char* version) {
+    compile_library({program.string(), version}, folder / "in.cc", {"-O3", "-fno-thread-jumps"},
+                    folder / "out.so", {});
+    std::string line;
+    std::getline(std::ifstream(folder / "called") >> std::ws, line);
+    return line;
+  };
+  EXPECT_THAT(called_with("g++ 12.2.0"), HasSubstr("-O3 -fno-thread-jumps"));
+  const std::string of_clang = called_with("Debian clang version 19.1.7");
+  EXPECT_THAT(of_clang, HasSubstr("-O3"));
+  EXPECT_THAT(of_clang, testing::Not(HasSubstr("-fno-thread-jumps")));
+}
+
 }  // namespace
 }  // namespace lockstep::compiler
