@@ -16,6 +16,7 @@
 #include "tests/core/expect_error.h"
 #include "tests/train/poisoned_task.h"
 #include "tests/train/rank_runs.h"
+#include "tests/train/step_story.h"
 #include "tests/train/table_run.h"
 #include "train/report/metrics_history.h"
 #include "train/run/checkpoint.h"
@@ -25,28 +26,6 @@ namespace {
 
 constexpr const char* kOnHost = "device: \"host:0\" ";
 constexpr const char* kF16 = "precision: F16_MIXED ";
-
-/// All results of a step except times, as text.
-std::string text_of(const StepResult& step) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {}\n", step.step, step.loss, step.grad_norm,
-                     step.learning_rate, step.tokens, step.loss_scale, step.outcome.finite,
-                     step.outcome.overflowed, step.non_finite, step.stop);
-}
-
-std::string state_on_cpu(Trainer& trainer) {
-  std::string bytes;
-  const auto add = [&](const Tensor& tensor) {
-    const Tensor here = tensor.to(kCPU);
-    bytes.append(static_cast<const char*>(here.data()), here.nbytes());
-  };
-  for (const nn::StoredParameter& each : trainer.task().model().stored_parameters()) {
-    add(each.tensor);
-  }
-  for (const nn::StoredParameter& each : trainer.optimizer().state()) add(each.tensor);
-  const GradScalerState scale = trainer.scaler().state();
-  return bytes +
-         fmt::format("{} {} {}", trainer.optimizer().steps(), scale.scale, scale.growth_tracker);
-}
 
 /// Results of `steps` steps and the final state. Each step begins the next one where possible.
 std::string story(Trainer& trainer, int steps) {
