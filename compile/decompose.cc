@@ -8,6 +8,7 @@
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
 #include "compile/graph.h"
+#include "compile/moved_graph.h"
 #include "compile/recorder.h"
 #include "core/base/check.h"
 #include "core/dispatch/decompositions.h"
@@ -20,7 +21,7 @@ namespace lockstep::compiler {
 
 namespace {
 
-using BoxedBody = std::function<std::vector<Tensor>(std::span<const Value>)>;
+using BoxedBody = decltype(Decomposition::body);
 using BodyTable = std::map<const Operator*, BoxedBody>;
 
 /// The body that a composite has.
@@ -131,9 +132,9 @@ void write_out(const Graph& made, std::map<ValueId, ValueId> places, const Node&
     }
     return found->second;
   };
-  for (Node each : made.nodes) {
+  Graph there = moved_graph(made, device);
+  for (Node& each : there.nodes) {
     for (NodeArgument& argument : each.arguments) {
-      if (argument.constant.tag() == Value::Tag::kDevice) argument.constant = Value(device);
       for (ValueId& id : argument.values) id = placed(id);
     }
     for (ValueId& id : each.results) id = placed(id);

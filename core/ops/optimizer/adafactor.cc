@@ -1,6 +1,5 @@
 #include "core/ops/optimizer/adafactor.h"
 
-#include <cmath>
 #include <vector>
 
 #include "core/base/check.h"
