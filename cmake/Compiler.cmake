@@ -69,6 +69,11 @@ target_compile_definitions(lockstep_settings INTERFACE $<$<CONFIG:Debug>:_GLIBCX
 if(LOCKSTEP_SANITIZE STREQUAL "thread")
   target_compile_definitions(lockstep_settings INTERFACE LOCKSTEP_THREAD_SANITIZER)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # It has GCC's `unroll`, not its `ivdep`, and compares the pointers before such a loop instead. What is
+  # deprecated libstdc++'s std::stable_sort calls.
+  target_compile_options(lockstep_settings INTERFACE -Wno-unknown-pragmas -Wno-deprecated-declarations)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # -Wrestrict is wrong about std::string concatenation (GCC bug 105651), -Wmaybe-uninitialized about
   # an empty std::optional that is inlined (80635).

@@ -100,8 +100,8 @@ struct WideF32Arithmetic {
   }
 };
 
-#define LS_BF16_TARGET \
-  gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512")
+#define LS_BF16_FEATURES "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16"
+#define LS_BF16_TARGET LS_TARGET_OF(LS_BF16_FEATURES)
 
 /// bf16 with AVX512_BF16: each instruction adds two products of a pair to a sum.
 struct BF16Arithmetic : WideF32Arithmetic {

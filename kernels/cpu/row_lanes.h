@@ -134,10 +134,7 @@ class LaneAccumulator {
   T total() const {
     Vector<T> v =
         Op::combine(Op::combine(vectors_[0], vectors_[1]), Op::combine(vectors_[2], vectors_[3]));
-    for (Integer half = kWidth / 2; half > 0; half /= 2) {
-      v = Op::combine(v, __builtin_shuffle(v, numbered() ^ half));
-    }
-    return v[0];
+    return fold<kWidth / 2>(v);
   }
 
  private:
@@ -182,6 +179,20 @@ class LaneAccumulator {
     std::memcpy(&vectors_[0], &low, sizeof(low));
     std::memcpy(&vectors_[2], &high, sizeof(high));
     return i;
+  }
+
+  /// Combines each lane with the one `kHalf` lanes away, then kHalf / 2, down to 1; returns lane 0.
+  template <size_t kHalf>
+  static T fold(Vector<T> v) {
+    if constexpr (kHalf == 0) {
+      return v[0];
+    } else {
+      const auto exchanged = [&]<size_t... k>(std::index_sequence<k...>) {
+        return __builtin_shufflevector(v, v, (k ^ kHalf)...);
+      };
+      v = Op::combine(v, exchanged(std::make_index_sequence<kWidth>()));
+      return fold<kHalf / 2>(v);
+    }
   }
 
   static constexpr int64_t kWidth = VectorOf<T>::kWidth;

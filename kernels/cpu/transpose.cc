@@ -1,6 +1,7 @@
 #include "kernels/cpu/transpose.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/parallel.h"
 #include "kernels/cpu/streaming.h"
@@ -25,23 +26,31 @@ constexpr BlockShape streamed_shape(int64_t element_size) {
 }
 
 template <class T>
-using Words __attribute__((vector_size(32))) = T;
+struct WordsOf {
+  typedef T type __attribute__((vector_size(32)));
+  typedef T unaligned __attribute__((vector_size(32), aligned(alignof(T)), may_alias));
+};
 template <class T>
-using UnalignedWords __attribute__((vector_size(32), aligned(alignof(T)), may_alias)) = T;
+using Words = typename WordsOf<T>::type;
 
 /// Transposes N rows of 2 N columns, where N elements are 16 bytes: interleaves the first half of N
 /// vectors with the second, log2(N) times. The two halves of a vector never mix and hold two
 /// columns.
 template <class T>
 void square(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
-  typedef int64_t Half __attribute__((vector_size(16), aligned(alignof(T)), may_alias));
+  typedef int64_t Half __attribute__((vector_size(16), aligned(1), may_alias));
   constexpr int kSide = 16 / sizeof(T);
-  Words<T> first{}, second{};  // source positions of each half of an interleaved pair
-  for (int i = 0; i < 2 * kSide; ++i) {
+  // Element i of an interleaved pair's first vector comes from position source(i) of the two, and
+  // that of its second from kSide / 2 further.
+  constexpr auto source = [](int i) {
     const int half = i / kSide * kSide;
-    first[i] = static_cast<T>(half + (i - half) / 2 + i % 2 * 2 * kSide);
-    second[i] = static_cast<T>(first[i] + kSide / 2);
-  }
+    return half + (i - half) / 2 + i % 2 * 2 * kSide;
+  };
+  const auto interleave = [&]<int... i>(std::integer_sequence<int, i...>, const Words<T>& a,
+                                        const Words<T>& b, Words<T>* to) {
+    to[0] = __builtin_shufflevector(a, b, source(i)...);
+    to[1] = __builtin_shufflevector(a, b, (source(i) + kSide / 2)...);
+  };
   Words<T> row[kSide], next[kSide];
   for (int i = 0; i < kSide; ++i) {
     const Half low = *reinterpret_cast<const Half*>(from + i * from_stride);
@@ -50,13 +59,13 @@ void square(char* to, int64_t to_stride, const char* from, int64_t from_stride) 
   }
   for (int step = 1; step < kSide; step *= 2) {
     for (int i = 0; i < kSide / 2; ++i) {
-      next[2 * i] = __builtin_shuffle(row[i], row[i + kSide / 2], first);
-      next[2 * i + 1] = __builtin_shuffle(row[i], row[i + kSide / 2], second);
+      interleave(std::make_integer_sequence<int, 2 * kSide>(), row[i], row[i + kSide / 2],
+                 &next[2 * i]);
     }
     std::copy_n(next, kSide, row);
   }
   for (int i = 0; i < kSide; ++i) {
-    *reinterpret_cast<UnalignedWords<T>*>(to + i * to_stride) = row[i];
+    *reinterpret_cast<typename WordsOf<T>::unaligned*>(to + i * to_stride) = row[i];
   }
 }
 
@@ -108,7 +117,7 @@ void block_of(char* to, int64_t to_stride, const char* from, int64_t from_stride
 /// Copies `bytes` of each of n rows.
 void copy_rows(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n,
                int64_t bytes) {
-  using Piece = UnalignedWords<uint8_t>;
+  using Piece = WordsOf<uint8_t>::unaligned;
   for (int64_t r = 0; r < n; ++r, to += to_stride, from += from_stride) {
     for (int64_t b = 0; b < bytes; b += static_cast<int64_t>(sizeof(Piece))) {
       *reinterpret_cast<Piece*>(to + b) = *reinterpret_cast<const Piece*>(from + b);

@@ -8,10 +8,16 @@
 /// of a shared header can be emitted in a form that older processors cannot run. Both copies give
 /// the same bits: multiply-adds are explicit, and sums fix their lanes (row_lanes.h).
 /// `LS_WIDE_VECTORS_PART` marks functions that only such functions call and that use 64-byte
-/// vectors.
+/// vectors. `LS_TARGET_OF(features)` are the attributes for one set of instructions.
 #if defined(__x86_64__) && defined(__OPTIMIZE__)
 #define LS_HAVE_WIDE_VECTORS 1
-#define LS_WIDE_TARGET gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+#define LS_WIDE_FEATURES "avx512f,avx512bw,avx512dq,avx512vl"
+#ifdef __clang__
+#define LS_TARGET_OF(features) clang::min_vector_width(512), gnu::target(features)
+#else
+#define LS_TARGET_OF(features) gnu::target(features ",prefer-vector-width=512")
+#endif
+#define LS_WIDE_TARGET LS_TARGET_OF(LS_WIDE_FEATURES)
 #define LS_WIDE_VECTORS [[LS_WIDE_TARGET, gnu::flatten]]
 #define LS_WIDE_VECTORS_PART [[LS_WIDE_TARGET]]
 #else

@@ -179,7 +179,7 @@ TEST(AttentionBlocks, ProductsHaveTheSameBitsWithWideVectors) {
   const auto compute = [&]<class P>(Tensor& to) {
     // Parts of the sums and of the columns; 48 columns are one and a half tiles of wide vectors.
     cpu::multiply<P>({a.data<float>(), 1, side, b.data<float>(), side, to.data<float>(), side},
-                     side, keep.data<float>(), [side](int64_t row) {
+                     side, keep.data<float>(), [&](int64_t row) {
                        return cpu::Span{row / 2, side - 1, row / 16 * 16, side};
                      });
   };
