@@ -10,11 +10,11 @@
 #include "core/cuda/launch.h"
 #include "core/cuda/nvrtc.h"
 #include "core/device/kernel_scope.h"
-#include "kernels/common/lanes.h"
 #include "kernels/cuda/device_std.h"
 #include "kernels/cuda/kernel_header.h"
 #include "kernels/cuda/kernel_prelude.h"
 #include "kernels/cuda/loop_params.h"
+#include "kernels/cuda/step_text.h"
 
 namespace lockstep::cuda {
 
@@ -22,28 +22,19 @@ namespace {
 
 using Place = LoopProgram::Place;
 
-/// The type of a stored element.
-std::string_view stored_type(DType dtype) {
-  constexpr std::string_view kTypes[kDTypeCount] = {
-      "uint8_t", "uint8_t", "int8_t",         "int16_t",
-      "int32_t", "int64_t", "lockstep::Half", "lockstep::BFloat16",
-      "float",   "double"};
-  return kTypes[static_cast<int>(dtype)];
-}
-std::string_view lane_type(ComputeLane lane) {
-  constexpr std::string_view kTypes[] = {"float", "double", "int64_t", "uint8_t"};
-  return kTypes[static_cast<int>(lane)];
-}
-
-/// Writes the text. Names: `a3` are the elements of slot 3 that a thread works on, `e3` one of
-/// them, `r3` its place in rows, `s3` how far these are apart, `i3` the numbers of gathered rows,
-/// `d3` how truths are drawn, `f2` the functor of step 2, and `n2_1` its operand 1 where that is a
-/// number of the call.
+/// Writes the text. Names besides those of StepText: `a3` are the elements of slot 3 that a thread
+/// works on, `r3` the place of one in rows, `s3` how far these are apart, `i3` the numbers of
+/// gathered rows, and `d3` how truths are drawn.
 class LoopText {
  public:
-  explicit LoopText(const LoopProgram& program) : program_(program), shape_(program) {
+  explicit LoopText(const LoopProgram& program) : shape_(program) {
     for (size_t i = 0; i < program.slots.size(); ++i) add_slot(i, program.slots[i]);
-    for (size_t i = 0; i < program.steps.size(); ++i) add_step(i, program.steps[i]);
+    StepText steps(constant_);
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      const LoopProgram::Step& step = program.steps[i];
+      steps_ += "      " + steps.add(i, loop_of(step), step.operands, step.result);
+    }
+    before_ += steps.before();
   }
 
   std::string text() const {
@@ -157,53 +148,6 @@ LS_CUDA_KERNEL(lockstep_loop_kernel, ::lockstep::cuda::LoopParams, 256) {{
         fmt::format("    store_pack(p.at[{}], first, p.count, p.packed != 0, a{});\n", address, at);
   }
 
-  void add_step(size_t at, const LoopProgram::Step& step) {
-    const KeptLoop& loop = loop_of(step);
-    std::string value;
-    if (loop.kernel == nullptr) {
-      const DType from = loop.operands[0].dtype;
-      value = fmt::format("e{}", step.operands[0]);
-      if (from != loop.dtype) {
-        value = fmt::format("convert<{}>({})", lane_type(natural_lane(from)), value);
-      }
-    } else {
-      value = call(at, step, loop);
-    }
-    const std::string stored = loop.dtype == DType::kBool
-                                   ? "as_truth"
-                                   : fmt::format("as_stored<{}>", stored_type(loop.dtype));
-    steps_ += fmt::format("      const auto e{} = {}({});\n", step.result, stored, value);
-  }
-
-  /// The functor of a step, called with its operands.
-  std::string call(size_t at, const LoopProgram::Step& step, const KeptLoop& loop) {
-    const std::string_view functor = loop.kernel->functor;
-    if (loop.functor_bytes == 0) {
-      before_ += fmt::format("  const {} f{};\n", functor, at);
-    } else {
-      before_ += fmt::format("  const auto f{} = constant_at<{}>(p.constants + {});\n", at, functor,
-                             constant_);
-      constant_ += in_words(loop.functor_bytes);
-    }
-    const auto& lanes = loop.kernel->lanes;
-    std::string value = fmt::format("static_cast<{}>(apply(f{}", lane_type(lanes[0]), at);
-    size_t next = 0;
-    for (size_t i = 0; i < loop.count; ++i) {
-      const std::string_view lane = lane_type(lanes[i + 1]);
-      if (!loop.operands[i].is_number) {
-        value += fmt::format(", convert<{}>(e{})", lane, step.operands[next++]);
-        continue;
-      }
-      before_ += fmt::format(
-          "  const auto n{0}_{1} = convert<{2}>(constant_at<{3}>(p.constants + {4}));\n", at, i,
-          lane, stored_type(loop.operands[i].dtype), constant_);
-      constant_ += 8;
-      value += fmt::format(", n{}_{}", at, i);
-    }
-    return value + "))";
-  }
-
-  const LoopProgram& program_;
   LoopParamsShape shape_;
   size_t address_ = 0, period_ = 0, constant_ = 0;
   std::string before_, reads_, elements_, steps_, moves_, writes_;
@@ -225,8 +169,8 @@ std::vector<std::string> nvrtc_flags() {
 std::vector<std::byte> compile_with_nvrtc(const LoopSource& source) {
   std::vector<NamedHeader> headers = {{"core/cuda/kernel.cuh", std::string(kernel_header())}};
   for (const char* const name :
-       {"array", "atomic", "bit", "cmath", "concepts", "cstddef", "cstdint", "cstring", "limits",
-        "optional", "string", "string_view", "type_traits"}) {
+       {"algorithm", "array", "atomic", "bit", "cmath", "concepts", "cstddef", "cstdint", "cstring",
+        "limits", "optional", "string", "string_view", "type_traits"}) {
     headers.push_back({name, std::string(device_std())});
   }
   return compile_cuda(source.text, source.flags, headers);
