@@ -26,10 +26,13 @@ list(FILTER headers EXCLUDE REGEX "/kernels/cpu/")
 file(GLOB of_cuda CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/kernels/cuda/*.cuh" "${PROJECT_SOURCE_DIR}/kernels/cuda/*.h"
      "${PROJECT_SOURCE_DIR}/kernels/pointwise/*.cuh" "${PROJECT_SOURCE_DIR}/kernels/cuda/*/*.cuh"
      "${PROJECT_SOURCE_DIR}/kernels/cuda/*/*.h")
-lockstep_prelude_source(LOCKSTEP_CUDA_KERNEL_PRELUDE kernels/pointwise/loop_kernel.cuh kernels/cuda kernel_prelude
-    ${headers} ${of_cuda} "${PROJECT_SOURCE_DIR}/core/base/host_device.h" "${PROJECT_SOURCE_DIR}/core/tensor/dtype.h"
+list(APPEND headers ${of_cuda} "${PROJECT_SOURCE_DIR}/core/base/host_device.h" "${PROJECT_SOURCE_DIR}/core/tensor/dtype.h"
     "${PROJECT_SOURCE_DIR}/core/cuda/kernel.cuh" "${PROJECT_SOURCE_DIR}/core/cuda/fault.h"
     "${PROJECT_SOURCE_DIR}/core/base/philox.h" "${PROJECT_SOURCE_DIR}/core/tensor/random_position.h")
+lockstep_prelude_source(LOCKSTEP_CUDA_KERNEL_PRELUDE kernels/pointwise/loop_kernel.cuh kernels/cuda kernel_prelude
+    ${headers})
+lockstep_prelude_source(LOCKSTEP_CUDA_ROW_PRELUDE kernels/pointwise/row_kernel.cuh kernels/cuda row_prelude
+    ${headers})
 lockstep_prelude_source(LOCKSTEP_KERNEL_HEADER core/cuda/kernel.cuh kernels/cuda kernel_header
     "${PROJECT_SOURCE_DIR}/core/cuda/kernel.cuh")
 lockstep_prelude_source(LOCKSTEP_DEVICE_STD kernels/cuda/device_std.inc kernels/cuda device_std

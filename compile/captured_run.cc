@@ -101,7 +101,8 @@ bool CapturedRun::may_capture(const std::vector<const void*>& fixed) {
   ++calls_;
   // A kernel that is there later would not be part of the graph.
   return calls_ > kWarmUps && stands_still &&
-         std::ranges::all_of(graph_.loops(), [](const LoopGroup* g) { return g->is_settled(); });
+         std::ranges::all_of(graph_.kernels(),
+                             [](const GroupKernel* kernel) { return kernel->is_settled(); });
 }
 
 void CapturedRun::capture(const std::vector<Tensor>& inputs) {

@@ -5,7 +5,7 @@
 
 #include "compile/block_filled.h"
 #include "compile/loop_group.h"
-#include "compile/row_places.h"
+#include "compile/row_kernel.h"
 
 namespace lockstep::compiler {
 
@@ -17,6 +17,9 @@ constexpr int64_t kLongestRow = 64 * 1024;
 /// Most nodes of a group of element-wise operators: a kernel of more would keep a compiler busy for
 /// long, and save next to no pass over memory.
 constexpr size_t kMostMembers = 256;
+
+/// Most nodes of a group of rows that is one kernel, whose parameters have room for so many.
+constexpr size_t kMostRowMembers = 48;
 
 /// What a node is for a group of element-wise operators.
 enum class PointwiseRole : uint8_t {
@@ -129,43 +132,112 @@ bool is_connected(const Node& node, const RowPlaces& places, const std::vector<V
   return connected;
 }
 
-/// The nodes from `first` on that can run row by row with it, with one along dimensions among them;
-/// or `first` alone.
-std::vector<size_t> row_group_from(const Graph& graph, size_t first, const Placing& placing) {
-  const std::optional<Rows> rows = rows_of(graph, graph.nodes[first]);
-  if (!rows || rows->length > kLongestRow) return {first};
-  RowPlaces places(*rows);
-  if (!places.add(graph, graph.nodes[first])) return {first};
+/// The nodes that join a group of rows: those that can run row by row, and as one kernel if it
+/// `is_kernel`.
+class RowMembers {
+ public:
+  RowMembers(const Graph& graph, const Rows& rows, bool is_kernel)
+      : places_(rows), program_(rows), is_kernel_(is_kernel), is_output_(graph.values.size()) {
+    for (const ValueId id : graph.outputs) {
+      if (id != kAbsent) is_output_[static_cast<size_t>(id)] = true;
+    }
+  }
+
+  const RowPlaces& places() const { return places_; }
+  bool has_row_operator() const { return has_row_operator_; }
+
+  bool add(const Graph& graph, const Node& node) {
+    if (!places_.add(graph, node)) return false;
+    const bool has_row_operator = has_row_operator_ || works_along_dims(node);
+    if (is_kernel_) {
+      RowKernelProgram more = program_;
+      if (count_ == kMostRowMembers || !more.add(graph, node, places_, is_output_) ||
+          (has_row_operator && more.plan() == nullptr)) {
+        places_.remove(node);
+        return false;
+      }
+      program_ = std::move(more);
+      ++count_;
+    }
+    has_row_operator_ = has_row_operator;
+    return true;
+  }
+
+ private:
+  RowPlaces places_;
+  RowKernelProgram program_;
+  bool is_kernel_;
+  std::vector<bool> is_output_;  ///< by value: it is written to memory anyway
+  bool has_row_operator_ = false;
+  size_t count_ = 0;
+};
+
+/// The node `first` and those behind it that join `joined` and read what is there, or what these
+/// make; none if `first` does not join.
+std::vector<size_t> join_from(const Graph& graph, size_t first, const Placing& placing,
+                              RowMembers& joined) {
+  if (!joined.add(graph, graph.nodes[first])) return {};
   std::vector<size_t> members = {first};
   std::vector<ValueId> operands;
   const auto note_operands = [&](size_t node) {
     each_read(graph.nodes[node], [&](ValueId id) {
-      if (places.find(graph, id) == RowPlace::kRow) operands.push_back(id);
+      if (joined.places().find(graph, id) == RowPlace::kRow) operands.push_back(id);
     });
   };
   note_operands(first);
-  bool has_row_operator = works_along_dims(graph.nodes[first]);
   for (size_t next = first + 1; next < graph.nodes.size(); ++next) {
     const Node& node = graph.nodes[next];
-    if (placing.is_placed(next) || !is_connected(node, places, operands) ||
-        !placing.is_ready(next, members) || !places.add(graph, node)) {
+    if (placing.is_placed(next) || !is_connected(node, joined.places(), operands) ||
+        !placing.is_ready(next, members) || !joined.add(graph, node)) {
       continue;
     }
     members.push_back(next);
     note_operands(next);
-    has_row_operator = has_row_operator || works_along_dims(node);
   }
-  if (!has_row_operator) return {first};
   return members;
 }
+
+/// Finds groups of rows, each from its first node on.
+class RowGroups {
+ public:
+  explicit RowGroups(const Graph& graph) : has_step_(graph.nodes.size()) {}
+
+  /// The nodes from `first` on that can run row by row with it, with one along dimensions among
+  /// them; or `first` alone.
+  std::vector<size_t> from(const Graph& graph, size_t first, const Placing& placing) {
+    const std::optional<Rows> rows = rows_of(graph, graph.nodes[first]);
+    if (!rows || rows->length > kLongestRow) return {first};
+    RowMembers together(graph, *rows, /*is_kernel=*/false);
+    std::vector<size_t> members = join_from(graph, first, placing, together);
+    if (!together.has_row_operator()) return {first};
+    if (!makes_row_kernels(graph, graph.nodes[first])) return members;
+    // Operators are called to see what can be one kernel: only where there is a step along rows.
+    const bool has_step = std::ranges::any_of(members, [&](size_t node) {
+      return works_along_dims(graph.nodes[node]) && has_step_of(graph, node, together.places());
+    });
+    if (!has_step) return {first};
+    RowMembers as_kernel(graph, *rows, /*is_kernel=*/true);
+    members = join_from(graph, first, placing, as_kernel);
+    return as_kernel.has_row_operator() ? members : std::vector<size_t>{first};
+  }
+
+ private:
+  bool has_step_of(const Graph& graph, size_t node, const RowPlaces& places) {
+    if (!has_step_[node]) has_step_[node] = has_row_step(graph, graph.nodes[node], places);
+    return *has_step_[node];
+  }
+
+  std::vector<std::optional<bool>> has_step_;  ///< by node
+};
 
 }  // namespace
 
 Graph fuse_rows(Graph graph) {
   Placing placing(graph);
+  RowGroups groups(graph);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     if (placing.is_placed(i)) continue;
-    const std::vector<size_t> members = row_group_from(graph, i, placing);
+    const std::vector<size_t> members = groups.from(graph, i, placing);
     placing.place(members, members.size() > 1);
   }
   placing.finish();

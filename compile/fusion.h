@@ -16,8 +16,9 @@ Graph fuse_pointwise(Graph graph, size_t least = 2);
 
 /// Puts operators that compute each row of contiguous tensors from the same row of others into
 /// groups: reductions, softmax and other operators along the last dimension, norms of it, and the
-/// element-wise operators that they are connected with. A group runs on some rows after the other
-/// (RowGroup), with the operators' own kernels, and so their bits.
+/// element-wise operators that they are connected with. On the cpu a group runs on some rows after
+/// the other (RowGroup), with the operators' own kernels, and so their bits; on a GPU as a kernel
+/// that is made of theirs (RowKernelGroup).
 Graph fuse_rows(Graph graph);
 
 /// Has element-wise operators read what an `expand` repeated along the last dimension instead of

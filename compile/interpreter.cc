@@ -156,7 +156,12 @@ void Interpreter::prepare_groups(const Interpreter* alike) {
       std::vector<bool> is_read_later(last_reads_.size());
       for (size_t id = 0; id < last_reads_.size(); ++id) is_read_later[id] = last_reads_[id] >= end;
       const std::span<const Node> members = std::span(nodes).subspan(first, end - first);
-      if (std::ranges::any_of(members, &works_along_dims)) {
+      const bool has_rows = std::ranges::any_of(members, &works_along_dims);
+      if (has_rows && makes_row_kernels(graph_, members[0])) {
+        const RowKernelGroup* const before =
+            alike != nullptr ? &alike->row_kernels_.at(first) : nullptr;
+        row_kernels_.try_emplace(first, graph_, members, is_read_later, before);
+      } else if (has_rows) {
         const RowGroup* const before = alike != nullptr ? &alike->rows_.at(first) : nullptr;
         rows_.try_emplace(first, graph_, members, is_read_later, before);
       } else if (alike != nullptr &&
@@ -175,13 +180,15 @@ void Interpreter::prepare_groups(const Interpreter* alike) {
 void Interpreter::request_kernels() {
   for (auto& [first, group] : loops_) group.request_kernel();
   for (auto& [first, group] : rows_) group.request_kernels();
+  for (auto& [first, group] : row_kernels_) group.request_kernel();
 }
 
-std::vector<const LoopGroup*> Interpreter::loops() const {
-  std::vector<const LoopGroup*> all;
-  for (const auto& [first, group] : loops_) all.push_back(&group);
+std::vector<const GroupKernel*> Interpreter::kernels() const {
+  std::vector<const GroupKernel*> all;
+  for (const auto& [first, group] : loops_) all.push_back(&group.kernel());
   for (const auto& [first, group] : rows_)
-    std::ranges::copy(group.loops(), std::back_inserter(all));
+    std::ranges::copy(group.kernels(), std::back_inserter(all));
+  for (const auto& [first, group] : row_kernels_) all.push_back(&group.kernel());
   return all;
 }
 
@@ -199,6 +206,8 @@ Tensor Interpreter::take_written(size_t at, ValueId id, std::vector<Tensor>& val
 void Interpreter::run_group(size_t first, std::vector<Tensor>& values) const {
   if (const auto loop = loops_.find(first); loop != loops_.end()) {
     loop->second.run(values);
+  } else if (const auto kernel = row_kernels_.find(first); kernel != row_kernels_.end()) {
+    kernel->second.run(values);
   } else {
     rows_.at(first).run(values);
   }

@@ -5,6 +5,7 @@
 
 #include "compile/loop_group.h"
 #include "compile/row_group.h"
+#include "compile/row_kernel.h"
 #include "core/base/function_ref.h"
 
 namespace lockstep::compiler {
@@ -43,11 +44,11 @@ class Interpreter {
 
   const Graph& graph() const { return graph_; }
 
-  /// Has kernels made for the groups of the graph that have none (LoopGroup::request_kernel). To be
-  /// called before the first run.
+  /// Has kernels made for the groups of the graph that have none. To be called before the first
+  /// run.
   void request_kernels();
-  /// The groups of element-wise operators, those inside of others included.
-  std::vector<const LoopGroup*> loops() const;
+  /// The kernels of the groups, and of those inside of others.
+  std::vector<const GroupKernel*> kernels() const;
 
  private:
   /// What a caller of a run wants besides the outputs.
@@ -78,6 +79,7 @@ class Interpreter {
   std::vector<std::pair<ValueId, Tensor>> constants_;  ///< of nodes that run once
   std::map<size_t, LoopGroup> loops_;                  ///< by first node
   std::map<size_t, RowGroup> rows_;                    ///< by first node
+  std::map<size_t, RowKernelGroup> row_kernels_;       ///< by first node
   std::vector<size_t> group_ends_;                     ///< by first node: one behind its last
 };
 

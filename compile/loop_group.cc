@@ -7,7 +7,7 @@
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
 #include "compile/block_filled.h"
-#include "compile/native/kernel_builder.h"
+#include "compile/native/native_source.h"
 #include "core/base/check.h"
 #include "core/device/kernel_scope.h"
 #include "core/ops/batching.h"
@@ -209,8 +209,7 @@ LoopGroup::LoopGroup(const LoopGroup& alike, const Graph& graph, std::span<const
       names_(alike.names_),
       device_(alike.device_),
       backend_(alike.backend_),
-      kernel_(alike.kernel_),
-      trial_(alike.trial_.load(std::memory_order_relaxed)) {
+      kernel_(alike.kernel_) {
   const auto require = [&](bool fits) {
     LS_CHECK(fits, Error, "[compile] the group of {} cannot run with these sizes.", names_);
   };
@@ -314,39 +313,14 @@ void LoopGroup::add_draw(const Graph& graph, const MaskDraw& draw,
 }
 
 void LoopGroup::request_kernel() {
-  if (kernel_ || backend_->source == nullptr) return;
+  if (kernel_.pending() != nullptr || backend_->source == nullptr) return;
   const KernelScope on_device(device_);
   LoopSource source = backend_->source(program_);
   if (source.text.empty()) return;
-  kernel_ = compiler::request_kernel({.text = std::move(source.text),
-                                      .flags = std::move(source.flags),
-                                      .what = "loop of " + names_,
-                                      .compiler = backend_->compiler});
-}
-
-LoopKernel LoopGroup::choose(std::span<void* const> memory,
-                             std::span<const RandomKey> draws) const {
-  const LoopKernel made = kernel_ ? kernel_->get() : nullptr;
-  if (made == nullptr) return nullptr;
-  KernelTrial trial = trial_.load(std::memory_order_relaxed);
-  if (trial == KernelTrial::kNone) {
-    trial = backend_->try_kernel(program_, count_, memory, draws, made);
-    trial_.store(trial, std::memory_order_relaxed);
-  }
-  return trial == KernelTrial::kFaster ? made : nullptr;
-}
-
-bool LoopGroup::is_settled() const {
-  return kernel_ == nullptr ||
-         (kernel_->is_done() && (kernel_->get() == nullptr ||
-                                 trial_.load(std::memory_order_relaxed) != KernelTrial::kNone));
-}
-
-std::string LoopGroup::refusal() const {
-  if (trial_.load(std::memory_order_relaxed) == KernelTrial::kOtherBits) {
-    return "the kernel of the " + kernel_->source().what + " computes other bits";
-  }
-  return kernel_ ? kernel_->failure() : std::string();
+  kernel_.request({.text = std::move(source.text),
+                   .flags = std::move(source.flags),
+                   .what = "loop of " + names_,
+                   .compiler = backend_->compiler});
 }
 
 const int64_t* LoopGroup::row_numbers(const Gather& gather, const std::vector<Tensor>& values,
@@ -395,7 +369,10 @@ void LoopGroup::run(std::vector<Tensor>& values) const {
   const std::span<void* const> addresses(memory.data(), memory.size());
   const std::span<const RandomKey> keys(draws.data(), draws.size());
   const KernelScope on_device(device_);
-  backend_->run(program_, count_, addresses, keys, choose(addresses, keys));
+  const LoopKernel kernel = kernel_.choose([&](LoopKernel made) {
+    return backend_->try_kernel(program_, count_, addresses, keys, made);
+  });
+  backend_->run(program_, count_, addresses, keys, kernel);
 }
 
 }  // namespace lockstep::compiler

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,12 +8,11 @@
 #include <vector>
 
 #include "compile/graph.h"
-#include "core/dispatch/element_loop.h"
+#include "compile/group_kernel.h"
 
 namespace lockstep::compiler {
 
-class PendingKernel;  // compile/native/kernel_builder.h
-struct MaskDraw;      // compile/block_filled.h
+struct MaskDraw;  // compile/block_filled.h
 struct RowGather;
 
 /// The loop of a node that computes each element of one contiguous tensor from the elements at the
@@ -44,21 +42,10 @@ class LoopGroup {
   /// where a value of these sizes is read in another way.
   LoopGroup(const LoopGroup& alike, const Graph& graph, std::span<const Node> nodes);
 
-  /// Has a kernel made for the group, which takes the loops' place in the first run behind that, if
-  /// it computes their bits and takes no longer. Nothing for a group that has one.
+  /// Has a kernel made for the group. Nothing for a group that has one, or if the backend writes no
+  /// source for it.
   void request_kernel();
-  /// The kernel; null if there was no request, or the backend writes no source for the group.
-  const PendingKernel* kernel() const { return kernel_.get(); }
-  /// Why there is no kernel, or none that may run; empty if there is one, none was asked for, or
-  /// the loops are faster.
-  std::string refusal() const;
-  /// Whether the kernel has taken the loops' place.
-  bool runs_kernel() const {
-    return trial_.load(std::memory_order_relaxed) == KernelTrial::kFaster;
-  }
-
-  /// Whether what runs the group will not change any more.
-  bool is_settled() const;
+  const GroupKernel& kernel() const { return kernel_; }
 
   /// Computes the values of the group that are read later. `values` holds its operands, and may
   /// hold memory for results.
@@ -94,9 +81,6 @@ class LoopGroup {
   /// operator throws for numbers out of range.
   static const int64_t* row_numbers(const Gather& gather, const std::vector<Tensor>& values,
                                     std::vector<int64_t>& own);
-  /// The kernel to run instead of the loops, if any.
-  LoopKernel choose(std::span<void* const> memory, std::span<const RandomKey> draws) const;
-
   LoopProgram program_;
   std::vector<Bound> operands_;
   std::vector<Bound> results_;
@@ -108,8 +92,7 @@ class LoopGroup {
   Device device_;
   const LoopBackend* backend_ = nullptr;
   std::unordered_map<ValueId, int32_t> slots_;  ///< of values it makes; used in the constructor
-  std::shared_ptr<const PendingKernel> kernel_;
-  mutable std::atomic<KernelTrial> trial_ = KernelTrial::kNone;
+  GroupKernel kernel_;
 };
 
 }  // namespace lockstep::compiler

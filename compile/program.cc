@@ -108,8 +108,8 @@ void Program::request_kernels(bool waits) {
   if (forward_) forward_->request_kernels();
   if (backward_) backward_->graph.request_kernels();
   if (placed_backward_) placed_backward_->graph.request_kernels();
-  for (const LoopGroup* const group : groups()) {
-    if (waits && group->kernel() != nullptr) group->kernel()->wait();
+  for (const GroupKernel* const kernel : kernels()) {
+    if (waits && kernel->pending() != nullptr) kernel->pending()->wait();
   }
 }
 
@@ -167,10 +167,10 @@ std::vector<std::string> Program::capture_refusals() const {
   return refusals;
 }
 
-std::vector<const LoopGroup*> Program::groups() const {
-  std::vector<const LoopGroup*> all;
+std::vector<const GroupKernel*> Program::kernels() const {
+  std::vector<const GroupKernel*> all;
   const auto add = [&](const Interpreter& graph) {
-    std::ranges::copy(graph.loops(), std::back_inserter(all));
+    std::ranges::copy(graph.kernels(), std::back_inserter(all));
   };
   if (forward_) add(*forward_);
   if (backward_) add(backward_->graph);

@@ -67,7 +67,7 @@ class Program : public std::enable_shared_from_this<Program> {
   /// Why graphs run without one, "forward: it changes an argument"; empty if they do not.
   std::vector<std::string> capture_refusals() const;
   /// The groups of all graphs.
-  std::vector<const LoopGroup*> groups() const;
+  std::vector<const GroupKernel*> kernels() const;
 
   /// Does what `body` did, on other tensors of the same types; the results are part of the recorded
   /// computation where those of `body` were. A second derivative throws AutogradError. Not for

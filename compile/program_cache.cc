@@ -306,15 +306,15 @@ std::vector<Tensor> ProgramCache::run_alike(const Body& body, const CompiledArgu
 CompileCounts ProgramCache::counts() const {
   const MutexLock lock(mutex_);
   CompileCounts counts = counts_;
-  for (const LoopGroup* const group : groups()) counts.kernels += group->runs_kernel() ? 1 : 0;
+  for (const GroupKernel* const kernel : kernels()) counts.kernels += kernel->runs() ? 1 : 0;
   return counts;
 }
 
 std::vector<std::string> ProgramCache::reasons() const {
   const MutexLock lock(mutex_);
   std::vector<std::string> reasons = reasons_;
-  for (const LoopGroup* const group : groups()) {
-    const std::string why = group->refusal();
+  for (const GroupKernel* const kernel : kernels()) {
+    const std::string why = kernel->refusal();
     if (why.empty()) continue;
     std::string reason = "loops instead of a kernel: " + why;
     if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(std::move(reason));
@@ -333,11 +333,11 @@ void ProgramCache::add_capture_refusals(std::vector<std::string>& reasons) const
   }
 }
 
-std::vector<const LoopGroup*> ProgramCache::groups() const {
-  std::vector<const LoopGroup*> all;
+std::vector<const GroupKernel*> ProgramCache::kernels() const {
+  std::vector<const GroupKernel*> all;
   for (const Entry& entry : entries_) {
-    if (entry.program) std::ranges::copy(entry.program->groups(), std::back_inserter(all));
-    if (entry.split) std::ranges::copy(entry.split->groups(), std::back_inserter(all));
+    if (entry.program) std::ranges::copy(entry.program->kernels(), std::back_inserter(all));
+    if (entry.split) std::ranges::copy(entry.split->kernels(), std::back_inserter(all));
   }
   return all;
 }

@@ -72,7 +72,7 @@ class ProgramCache {
   void add_way(const CompiledArguments& call, Program::Recorded recorded,
                const std::shared_ptr<const SplitProgram>& before);
   void log_program(const Program::Recorded& recorded) const;
-  std::vector<const LoopGroup*> groups() const LS_REQUIRES(mutex_);
+  std::vector<const GroupKernel*> kernels() const LS_REQUIRES(mutex_);
   /// The entry for the call, and the program to run.
   std::pair<const Entry*, std::shared_ptr<const Program>> find(const CompiledArguments& call)
       LS_REQUIRES(mutex_);

@@ -24,30 +24,11 @@ constexpr int64_t kLeastTiles = 4;
 /// Elements below which a tile of a smaller tensor costs more than it saves.
 constexpr int64_t kLeastElements = 1024;
 
-/// Rows of the group's first node that has any.
-Rows rows_of_group(const Graph& graph, std::span<const Node> nodes) {
-  for (const Node& node : nodes) {
-    if (const std::optional<Rows> rows = rows_of(graph, node)) return *rows;
-  }
-  throw Error("[compile] no node of a group works on rows.");
-}
-
 int64_t rows_of_tile(const Rows& rows) {
   const int64_t most = std::max<int64_t>(1, kTileElements / rows.length);
   const int64_t least = std::max<int64_t>(1, kLeastElements / rows.length);
   const int64_t shared = (rows.count + kLeastTiles - 1) / kLeastTiles;
   return std::min(rows.count, std::clamp(shared, least, most));
-}
-
-/// The type of `count` rows of a value.
-ValueType type_of_rows(const ValueType& type, RowPlace place, int64_t count) {
-  if (place == RowPlace::kShared) return type;
-  ValueType tile = type;
-  const size_t at = type.sizes.size() - (place == RowPlace::kReduced ? 1 : 2);
-  for (size_t i = 0; i < at; ++i) tile.sizes[i] = 1;
-  tile.sizes[at] = count;
-  tile.strides = contiguous_strides(tile.sizes);
-  return tile;
 }
 
 }  // namespace
@@ -117,9 +98,9 @@ void RowGroup::request_kernels() {
   if (rest_) rest_->graph->request_kernels();
 }
 
-std::vector<const LoopGroup*> RowGroup::loops() const {
-  std::vector<const LoopGroup*> all = whole_.graph->loops();
-  if (rest_) std::ranges::copy(rest_->graph->loops(), std::back_inserter(all));
+std::vector<const GroupKernel*> RowGroup::kernels() const {
+  std::vector<const GroupKernel*> all = whole_.graph->kernels();
+  if (rest_) std::ranges::copy(rest_->graph->kernels(), std::back_inserter(all));
   return all;
 }
 

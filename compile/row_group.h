@@ -10,7 +10,7 @@
 namespace lockstep::compiler {
 
 class Interpreter;
-class LoopGroup;
+class GroupKernel;
 
 /// How a group of operators that work row by row runs (fuse_rows): all of them on some rows, then
 /// on the next, with what they compute in between in the cache. Each operator's kernel computes the
@@ -29,7 +29,7 @@ class RowGroup {
 
   /// Has kernels made for the element-wise groups inside.
   void request_kernels();
-  std::vector<const LoopGroup*> loops() const;
+  std::vector<const GroupKernel*> kernels() const;
 
   /// Computes the values of the group that are read later. `values` holds its operands.
   void run(std::vector<Tensor>& values) const;

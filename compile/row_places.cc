@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compile/loop_group.h"
+#include "core/base/error.h"
 #include "core/ops/batching.h"
 #include "core/ops/norm/batching_layers.h"
 
@@ -67,6 +68,27 @@ std::optional<Rows> Rows::of(const Dims& sizes) {
 
 bool works_along_dims(const Node& node) { return is_along_dims(*node.op) || is_norm(*node.op); }
 
+Device device_of(const Graph& graph, const Node& node) {
+  std::optional<Device> device;
+  each_read(node, [&](ValueId id) { device = device.value_or(type_of(graph, id).device); });
+  return device.value_or(kCPU);
+}
+
+bool makes_row_kernels(const Graph& graph, const Node& node) {
+  const LoopBackend* const backend = loop_backend(device_of(graph, node).type);
+  return backend != nullptr && backend->plan_rows != nullptr;
+}
+
+ValueType type_of_rows(const ValueType& type, RowPlace place, int64_t count) {
+  if (place == RowPlace::kShared) return type;
+  ValueType tile = type;
+  const size_t at = type.sizes.size() - (place == RowPlace::kReduced ? 1 : 2);
+  for (size_t i = 0; i < at; ++i) tile.sizes[i] = 1;
+  tile.sizes[at] = count;
+  tile.strides = contiguous_strides(tile.sizes);
+  return tile;
+}
+
 std::optional<Rows> rows_of(const Graph& graph, const Node& node) {
   std::optional<Rows> rows;
   each_read(node, [&](ValueId id) {
@@ -80,9 +102,9 @@ std::optional<Rows> rows_of(const Graph& graph, const Node& node) {
 
 std::optional<RowPlace> RowPlaces::place_of(const ValueType& type) const {
   const LoopBackend* const backend = loop_backend(type.device.type);
-  if (backend == nullptr || !backend->has_cache || !is_contiguous(type.sizes, type.strides)) {
-    return std::nullopt;
-  }
+  const bool groups_rows =
+      backend != nullptr && (backend->has_cache || backend->plan_rows != nullptr);
+  if (!groups_rows || !is_contiguous(type.sizes, type.strides)) return std::nullopt;
   if (same(type.sizes, rows_.sizes)) return RowPlace::kRow;
   const int64_t elements = count_elements(type.sizes);
   if (type.sizes.size() <= rows_.sizes.size() &&
@@ -144,6 +166,17 @@ bool RowPlaces::add(const Graph& graph, const Node& node) {
   }
   made_.insert(made.begin(), made.end());
   return true;
+}
+
+Rows rows_of_group(const Graph& graph, std::span<const Node> nodes) {
+  for (const Node& node : nodes) {
+    if (const std::optional<Rows> rows = rows_of(graph, node)) return *rows;
+  }
+  throw Error("[compile] no node of a group works on rows.");
+}
+
+void RowPlaces::remove(const Node& node) {
+  for (const ValueId id : node.results) made_.erase(id);
 }
 
 }  // namespace lockstep::compiler

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "compile/graph.h"
@@ -38,6 +39,8 @@ class RowPlaces {
   /// or another operator along the last dimension, or a norm of it. Nodes are given in an order in
   /// which they can run.
   bool add(const Graph& graph, const Node& node);
+  /// Takes back a node that was added, and whose results no other reads.
+  void remove(const Node& node);
   /// The place of a value that a node of these reads or makes; nothing if it is in none.
   std::optional<RowPlace> find(const Graph& graph, ValueId id) const;
   /// Whether one of the nodes made the value.
@@ -54,7 +57,16 @@ class RowPlaces {
 
 /// Whether the node's operator is one along dimensions or a norm, and not an element-wise one.
 bool works_along_dims(const Node& node);
+/// The device of the first tensor that the node reads; cpu if it reads none.
+Device device_of(const Graph& graph, const Node& node);
+/// Whether that device makes one kernel of operators along rows (RowKernelGroup), instead of
+/// running them on a few rows at a time (RowGroup).
+bool makes_row_kernels(const Graph& graph, const Node& node);
+/// Of a value, `count` of its rows.
+ValueType type_of_rows(const ValueType& type, RowPlace place, int64_t count);
 /// The rows that the node would work on: those of its largest operand.
 std::optional<Rows> rows_of(const Graph& graph, const Node& node);
+/// Those of a group's first node that has any. Throws Error if none has.
+Rows rows_of_group(const Graph& graph, std::span<const Node> nodes);
 
 }  // namespace lockstep::compiler

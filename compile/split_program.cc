@@ -278,18 +278,18 @@ void SplitProgram::request_kernels(bool waits) {
   each_part(*first_, [&](Part& part) {
     if (!part.is_new) return;
     part.graph->request_kernels();
-    for (const LoopGroup* const group : part.graph->loops()) {
-      if (waits && group->kernel() != nullptr) group->kernel()->wait();
+    for (const GroupKernel* const kernel : part.graph->kernels()) {
+      if (waits && kernel->pending() != nullptr) kernel->pending()->wait();
     }
   });
 }
 
-std::vector<const LoopGroup*> SplitProgram::groups() const {
-  std::vector<const LoopGroup*> all;
+std::vector<const GroupKernel*> SplitProgram::kernels() const {
+  std::vector<const GroupKernel*> all;
   each_part(std::as_const(*first_), [&](const Part& part) {
-    std::ranges::copy(part.graph->loops(), std::back_inserter(all));
+    std::ranges::copy(part.graph->kernels(), std::back_inserter(all));
   });
-  for (const auto& way : ways_) std::ranges::copy(way->groups(), std::back_inserter(all));
+  for (const auto& way : ways_) std::ranges::copy(way->kernels(), std::back_inserter(all));
   return all;
 }
 

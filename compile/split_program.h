@@ -31,7 +31,7 @@ class SplitProgram {
   /// to. To be called before the first run.
   void request_kernels(bool waits);
   /// The groups of all graphs.
-  std::vector<const LoopGroup*> groups() const;
+  std::vector<const GroupKernel*> kernels() const;
   /// The ways, in the order in which they were recorded.
   const std::vector<std::shared_ptr<const Program>>& ways() const { return ways_; }
   /// Number of graphs that a call of the way runs forward.

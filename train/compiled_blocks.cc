@@ -45,7 +45,7 @@ Tensor CompiledBlocks::run(const nn::BlockPass& pass) {
 
 bool CompiledBlocks::is_settled() const {
   const auto are_settled = [](const std::shared_ptr<const compiler::Program>& program) {
-    return std::ranges::all_of(program->groups(), &compiler::LoopGroup::is_settled);
+    return std::ranges::all_of(program->kernels(), &compiler::GroupKernel::is_settled);
   };
   return std::ranges::all_of(kinds_, [&](const auto& kind) {
     return std::ranges::all_of(kind.second.compiled.programs(), are_settled);

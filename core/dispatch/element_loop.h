@@ -140,6 +140,9 @@ enum class KernelTrial : uint8_t {
   kOtherBits,  ///< a fault of the compiler, or of the source
 };
 
+class RowPlan;  // core/dispatch/row_step.h
+struct RowProgram;
+
 /// What a kind of device does with programs. In all of these `memory` has the address of each slot,
 /// that of the table for kGathered, null for kScratch, and results share no memory with anything
 /// else. `draws` has the random bits of each slot that is drawn, in the slots' order. Callers are
@@ -162,6 +165,9 @@ struct LoopBackend {
   /// Whether slots of kRowNumbers may be of int32, and hold any number: what is out of range is the
   /// device's error. Else they are of int64, in range.
   bool checks_rows = false;
+  /// How one kernel computes operators along rows; null if none can. Null if the backend makes
+  /// none.
+  std::unique_ptr<const RowPlan> (*plan_rows)(RowProgram program) = nullptr;
   /// Whether what is computed of a few rows at a time stays near: groups of rows save passes over
   /// memory then.
   bool has_cache = false;

@@ -18,6 +18,7 @@
 #include "kernels/cuda/loop_params.h"
 #include "kernels/cuda/loop_source.h"
 #include "kernels/cuda/random/random_words.h"
+#include "kernels/cuda/row_plan.h"
 #include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
@@ -326,7 +327,8 @@ KernelTrial try_kernel(const LoopProgram& program, int64_t count, std::span<void
                                             .source = &loop_source,
                                             .try_kernel = &try_kernel,
                                             .compiler = &loop_compiler(),
-                                            .checks_rows = true});
+                                            .checks_rows = true,
+                                            .plan_rows = &plan_rows});
   return true;
 }();
 

@@ -44,8 +44,8 @@ class Kernels : public ::testing::Test {
     const CompiledFunction compiled = compile(body, options);
     (void)compiled(inputs);
     EXPECT_THAT(compiled.reasons(), IsEmpty());
-    for (const compiler::LoopGroup* const group : compiled.programs().at(0)->groups()) {
-      EXPECT_NE(group->kernel(), nullptr);
+    for (const compiler::GroupKernel* const kernel : compiled.programs().at(0)->kernels()) {
+      EXPECT_NE(kernel->pending(), nullptr);
     }
     const std::vector<Tensor> expected = body(inputs);
     for (int call = 0; call < 2; ++call) {
@@ -173,7 +173,7 @@ TEST_F(Kernels, MadeOnceServeOtherConstants) {
     EXPECT_EQ(three(x).data<float>()[4999], 6);
   }
   const auto kernel_of = [](const CompiledTensorFunction& function) {
-    return function.programs().at(0)->groups().at(0)->kernel();
+    return function.programs().at(0)->kernels().at(0)->pending();
   };
   EXPECT_EQ(kernel_of(two), kernel_of(three));
 }
@@ -183,7 +183,7 @@ TEST_F(Kernels, AreNotMadeUnlessAskedFor) {
   options.kernels = KernelBuild::kNever;
   const CompiledFunction compiled = compile(chain_of_eight, options);
   (void)compiled({ones({100})});
-  EXPECT_EQ(compiled.programs().at(0)->groups().at(0)->kernel(), nullptr);
+  EXPECT_EQ(compiled.programs().at(0)->kernels().at(0)->pending(), nullptr);
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "cache"));
 }
 
@@ -191,7 +191,7 @@ TEST_F(Kernels, MadeInTheBackgroundAreTakenWhenTheyAreThere) {
   const CompiledFunction compiled = compile(chain_of_eight);
   const Tensor x = ones({100'000});
   (void)compiled({x});
-  compiled.programs().at(0)->groups().at(0)->kernel()->wait();
+  compiled.programs().at(0)->kernels().at(0)->pending()->wait();
   const Tensor result = compiled({x})[0];
   EXPECT_EQ(compiled.counts().kernels, 1);
   EXPECT_TRUE(have_same_bytes(result, chain_of_eight({x})[0]));

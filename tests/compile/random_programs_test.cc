@@ -310,9 +310,9 @@ TEST_P(RandomProgramsOnDevice, KernelsGiveEqualBits) {
       EXPECT_TRUE(same_bits(compiled(inputs_of(seed, false, device())), want)) << "program " << i;
     }
     for (const auto& program : compiled.programs()) {
-      for (const compiler::LoopGroup* const group : program->groups()) {
+      for (const compiler::GroupKernel* const kernel : program->kernels()) {
         ++groups;
-        EXPECT_EQ(group->refusal(), "");
+        EXPECT_EQ(kernel->refusal(), "");
       }
     }
   }

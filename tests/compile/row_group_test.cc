@@ -234,11 +234,11 @@ TEST(RowGroup, KernelsOfTheLoopsInsideGiveTheSameBits) {
       const std::vector<Tensor> inputs = {randn(sizes), randn({sizes.back()})};
       expect_same_bits(compiled(inputs), function(inputs));
     }
-    const std::vector<const LoopGroup*> loops = compiled.programs().at(0)->groups();
+    const std::vector<const GroupKernel*> loops = compiled.programs().at(0)->kernels();
     ASSERT_EQ(loops.size(), 2u);  // of whole tiles, and of the last rows
-    for (const LoopGroup* const loop : loops) {
-      ASSERT_NE(loop->kernel(), nullptr);
-      EXPECT_EQ(loop->refusal(), "");
+    for (const GroupKernel* const kernel : loops) {
+      ASSERT_NE(kernel->pending(), nullptr);
+      EXPECT_EQ(kernel->refusal(), "");
     }
   }
 }

@@ -324,8 +324,8 @@ TEST(SymbolicSizes, GroupsKeepTheirKernel) {
   }
   EXPECT_LE(sizes.calls(), 3);
   for (const auto& program : sizes.compiled().programs()) {
-    ASSERT_EQ(program->groups().size(), 1U);
-    EXPECT_EQ(program->groups()[0]->refusal(), "");
+    ASSERT_EQ(program->kernels().size(), 1U);
+    EXPECT_EQ(program->kernels()[0]->refusal(), "");
   }
 }
 

@@ -2,13 +2,9 @@
 
 #include "compile/compile.h"
 
-#include <gmock/gmock.h>
-
 #include <functional>
 
 #include "autograd/autograd.h"
-#include "compile/loop_group.h"
-#include "compile/program.h"
 #include "core/cuda/graph.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/factory/literal.h"
@@ -19,61 +15,18 @@
 #include "core/ops/view/shape.h"
 #include "core/tensor/generator.h"
 #include "core/tensor/stream.h"
-#include "tests/core/base/environment_variable.h"
-#include "tests/core/base/temporary_directory.h"
 #include "tests/core/expect_error.h"
 #include "tests/cuda/every_functor.h"
-#include "tests/cuda/same_bits.h"
-#include "tests/emulation/queued_work.h"
+#include "tests/cuda/with_kernels.h"
 
 namespace lockstep {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::Pair;
-using train::TemporaryDirectory;
-
-class CudaCompile : public ::testing::Test {
+class CudaCompile : public WithKernels {
  protected:
-  static CompiledFunction with_kernels(compiler::Body body) {
-    CompileOptions options;
-    options.kernels = KernelBuild::kAtOnce;
-    return CompiledFunction(std::move(body), options);
-  }
-  /// Expects that a record of the body has a kernel for each group, with the bits of the body.
-  static CompiledFunction expect_body_s_bits(const compiler::Body& body,
-                                             const std::vector<Tensor>& inputs) {
-    CompiledFunction compiled = with_kernels(body);
-    manual_seed(7);
-    const std::vector<Tensor> expected = body(inputs);
-    for (int call = 0; call < 3; ++call) {
-      manual_seed(7);
-      const std::vector<Tensor> results = compiled(inputs);
-      for (size_t i = 0; i < expected.size(); ++i) {
-        SCOPED_TRACE("call " + std::to_string(call) + ", result " + std::to_string(i));
-        expect_equal_bits(results[i], expected[i]);
-      }
-    }
-    EXPECT_THAT(compiled.reasons(), IsEmpty());
-    for (const auto& program : compiled.programs()) {
-      EXPECT_THAT(program->groups(), Not(IsEmpty()));
-      for (const compiler::LoopGroup* const group : program->groups()) {
-        EXPECT_TRUE(group->runs_kernel()) << group->refusal();
-      }
-    }
-    return compiled;
-  }
-
   static void expect_one_kernel(const std::function<void()>& call) {
-    if (!is_emulated()) return;
-    emulation::QueuedWork work;
-    call();
-    EXPECT_THAT(work.take(), ElementsAre(Pair("lockstep_loop_kernel", 1)));
+    expect_kernels("lockstep_loop_kernel", 1, call);
   }
-
-  TemporaryDirectory folder_;
-  EnvironmentVariable cache_{"LOCKSTEP_CACHE_DIR", (folder_.path() / "cache").c_str()};
 };
 
 TEST_F(CudaCompile, AChainIsOneKernel) {

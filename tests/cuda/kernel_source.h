@@ -15,7 +15,7 @@ inline compiler::NativeSource kernel_source(const compiler::Body& body, TensorLi
   const CompiledFunction compiled(body);
   (void)compiled(inputs);
   const auto program = compiled.programs().at(0);
-  return program->groups().at(0)->kernel()->source();
+  return program->kernels().at(0)->pending()->source();
 }
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 #include "core/dispatch/element_loop.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/index/index.h"
+#include "core/ops/norm/norm.h"
 #include "core/ops/random/random.h"
 #include "tests/core/expect_error.h"
 #include "tests/cuda/every_functor.h"
@@ -66,6 +67,23 @@ TEST_F(RealNvrtc, TakesGatheredRowsAndMasks) {
                                    zeros({3}, {DType::kI32, kGpu})};
   const compiler::NativeSource source = kernel_source(body, inputs);
   EXPECT_FALSE(source.compiler->compile({.text = source.text, .flags = source.flags}).empty());
+}
+
+TEST_F(RealNvrtc, TakesOperatorsAlongRows) {
+  const auto body = [](TensorList in) {
+    const Tensor x = in[0].softmax(-1).mul(2), sum = x.sum({-1}, true);
+    const Tensor largest = x.amax({-1}, true).add(x.amin({-1}, true));
+    return std::vector<Tensor>{layer_norm(x.sub(sum), {x.size(-1)}, in[1]), largest,
+                               rms_norm(x, {x.size(-1)})};
+  };
+  for (const auto& [dtype, length] : std::vector<std::pair<DType, int64_t>>{
+           {DType::kF32, 64}, {DType::kBF16, 1501}, {DType::kF16, 4096}, {DType::kF64, 64}}) {
+    const std::vector<Tensor> inputs{zeros({8, length}, {dtype, kGpu}),
+                                     zeros({length}, {dtype, kGpu})};
+    const compiler::NativeSource source = kernel_source(body, inputs);
+    EXPECT_EQ(source.what.substr(0, 7), "rows of");
+    EXPECT_FALSE(source.compiler->compile({.text = source.text, .flags = source.flags}).empty());
+  }
 }
 
 TEST_F(RealNvrtc, TakesKernelsOfPlugins) {

@@ -2,8 +2,10 @@
 
 #include "core/dispatch/kernel.h"
 #include "core/tensor/shape.h"
+#include "kernels/cuda/kept_rows.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/row_kernels.h"
+#include "kernels/cuda/row_steps.h"
 
 namespace lockstep::cuda::softmax_forward {
 #include "kernels/cuda/loss/softmax.fatbin.h"
@@ -41,6 +43,16 @@ SoftmaxLines lines_of(const Out& out, const In& a, const In* b, int64_t dim, boo
   return lines;
 }
 
+void capture_softmax(RowCapture& capture, const SoftmaxLines& lines, DType dtype,
+                     RowStrategy strategy) {
+  const SoftmaxStep step{lines.out_dtype, lines.log};
+  std::vector<const void*> operands{lines.a};
+  if (lines.b != nullptr) operands.push_back(lines.b);
+  const std::string_view name = lines.b == nullptr ? "softmax_step" : "softmax_backward_step";
+  capture_rows(capture, held_function(name, dtype, strategy), is_of_blocks(strategy), "SoftmaxStep",
+               step, {lines.y}, std::move(operands));
+}
+
 /// `b` is null in the forward pass.
 void normalise(const Out& out, const In& a, const In* b, int64_t dim, bool log) {
   if (out.numel == 0) return;
@@ -58,6 +70,10 @@ void normalise(const Out& out, const In& a, const In* b, int64_t dim, bool log) 
                        (b == nullptr || rows_aligned(b->address, b->dtype, lines.n)) &&
                        rows_aligned(out.address, out.dtype, lines.n);
   const RowStrategy strategy = row_strategy(a.dtype, lines.n, aligned);
+  if (RowCapture* const capture = RowCapture::active(); capture != nullptr) [[unlikely]] {
+    if (strategy != RowStrategy::kStream)
+      return capture_softmax(*capture, lines, a.dtype, strategy);
+  }
   launch(
       kernels.rows(a.dtype, strategy),
       {.blocks = {blocks_for(lines.outer, rows_of_block(strategy)), 1, 1}, .threads = kRowThreads},

@@ -1,38 +1,9 @@
-#include "kernels/common/elementary.h"
 #include "kernels/cuda/loss/softmax_columns.cuh"
+#include "kernels/cuda/loss/softmax_rows.cuh"
 
 namespace lockstep::cuda {
 
 namespace {
-
-// softmax: dx = y (g - sum(g y)); log_softmax: dx = g - e^y sum(g).
-
-template <class C>
-__device__ C gradient_term(bool log, C g, C y) {
-  return log ? g : g * y;
-}
-template <class C>
-__device__ C gradient(bool log, C g, C y, C total) {
-  return log ? g - elementary::exp(y) * total : y * (g - total);
-}
-
-template <class T, class Group, int kPack, int kEach>
-__device__ void softmax_backward_held(const SoftmaxLines& p) {
-  using C = ComputeType<T>;
-  const int n = static_cast<int>(p.n);
-  for (int64_t row = Group::first(); row < p.outer; row += Group::step()) {
-    HeldRow<T, Group, kPack, kEach> g, y;
-    g.load(static_cast<const T*>(p.a) + row * n, n, C(0));
-    y.load(static_cast<const T*>(p.b) + row * n, n, C(0));
-    C total = 0;
-#pragma unroll
-    for (int i = 0; i < kEach; ++i) total += gradient_term(p.log, g.at[i], y.at[i]);
-    total = Group::template combine<SumOf<C>>(total);
-#pragma unroll
-    for (int i = 0; i < kEach; ++i) g.at[i] = gradient(p.log, g.at[i], y.at[i], total);
-    g.store(p.out_dtype, p.y, row, n);
-  }
-}
 
 template <class T>
 __device__ void softmax_backward_stream(const SoftmaxLines& p) {
@@ -54,7 +25,7 @@ __device__ void softmax_backward_stream(const SoftmaxLines& p) {
       load_pack<width.kPack>(g + i, gs);
       load_pack<width.kPack>(y + i, ys);
       C more = 0;
-      for (int k = 0; k < width.kPack; ++k) more += gradient_term(p.log, gs[k], ys[k]);
+      for (int k = 0; k < width.kPack; ++k) more += softmax_gradient_term(p.log, gs[k], ys[k]);
       total += more;
     });
     total = BlockRows::combine<SumOf<C>>(total);
@@ -62,7 +33,7 @@ __device__ void softmax_backward_stream(const SoftmaxLines& p) {
       C gs[width.kPack], ys[width.kPack];
       load_pack<width.kPack>(g + i, gs);
       load_pack<width.kPack>(y + i, ys);
-      for (int k = 0; k < width.kPack; ++k) gs[k] = gradient(p.log, gs[k], ys[k], total);
+      for (int k = 0; k < width.kPack; ++k) gs[k] = softmax_gradient(p.log, gs[k], ys[k], total);
       store_pack<width.kPack, T>(p.out_dtype, p.y, row * p.n + i, gs);
     });
   }
@@ -81,12 +52,12 @@ __device__ void softmax_backward_columns(const SoftmaxLines& p) {
     C total = 0;
     for (int64_t i = SoftmaxColumns::part(); i < end; i += kSoftmaxColumnThreads) {
       const int64_t at = i * p.inner;
-      total += gradient_term(p.log, convert<C>(g[at]), convert<C>(y[at]));
+      total += softmax_gradient_term(p.log, convert<C>(g[at]), convert<C>(y[at]));
     }
     total = join_column<SumOf<C>>(total);
     for (int64_t i = SoftmaxColumns::part(); i < end; i += kSoftmaxColumnThreads) {
       const int64_t at = i * p.inner;
-      const C dx = gradient(p.log, convert<C>(g[at]), convert<C>(y[at]), total);
+      const C dx = softmax_gradient(p.log, convert<C>(g[at]), convert<C>(y[at]), total);
       store_pack<1, T>(p.out_dtype, p.y, base + at, &dx);
     }
   }

@@ -3,9 +3,11 @@
 #include "core/dispatch/kernel.h"
 #include "core/tensor/number_range.h"
 #include "kernels/common/norm_rows.h"
+#include "kernels/cuda/kept_rows.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/norm/norm_join.h"
 #include "kernels/cuda/row_kernels.h"
+#include "kernels/cuda/row_steps.h"
 #include "kernels/cuda/workspace.h"
 
 // Each header defines a kImage, so each is included in a namespace of its own.
@@ -35,16 +37,26 @@ const void* address_of(const In& parameter) {
 }
 
 /// `y` is the tensor that the kernel writes.
+RowStrategy strategy_for(DType dtype, const void* y, const NormRows& rows) {
+  const auto aligned = [&](const void* at) { return rows_aligned(at, dtype, rows.n); };
+  return row_strategy(dtype, rows.n,
+                      aligned(rows.x) && aligned(rows.grad) && aligned(rows.weight) &&
+                          aligned(rows.bias) && aligned(y));
+}
+
 void launch_rows(const RowKernels& kernels, DType dtype, const void* y, const NormRows& rows) {
   if (rows.rows == 0) return;
-  const auto aligned = [&](const void* at) { return rows_aligned(at, dtype, rows.n); };
-  const RowStrategy strategy =
-      row_strategy(dtype, rows.n,
-                   aligned(rows.x) && aligned(rows.grad) && aligned(rows.weight) &&
-                       aligned(rows.bias) && aligned(y));
+  const RowStrategy strategy = strategy_for(dtype, y, rows);
   launch(kernels(dtype, strategy),
          {.blocks = {blocks_for(rows.rows, rows_of_block(strategy)), 1, 1}, .threads = kRowThreads},
          rows);
+}
+
+void capture_norm(RowCapture& capture, DType dtype, RowStrategy strategy, const NormRows& rows) {
+  const NormStep step{rows.eps, rows.mean.dtype, rows.rstd.dtype, rows.centre};
+  capture_rows(capture, held_function("norm_step", dtype, strategy), is_of_blocks(strategy),
+               "NormStep", step, {rows.y, rows.mean.data, rows.rstd.data},
+               {rows.x, rows.weight, rows.bias});
 }
 
 /// `mean` is null for RMS norm.
@@ -61,6 +73,11 @@ void forward(const Out& out, const Out* mean, const Out& rstd, const In& input,
   rows.n = norm_row_length(input, normalized_shape);
   rows.eps = eps;
   rows.centre = mean != nullptr;
+  if (RowCapture* const capture = RowCapture::active(); capture != nullptr) [[unlikely]] {
+    const RowStrategy strategy = strategy_for(input.dtype, rows.y, rows);
+    if (strategy != RowStrategy::kStream)
+      return capture_norm(*capture, input.dtype, strategy, rows);
+  }
   launch_rows(kForward, input.dtype, rows.y, rows);
 }
 

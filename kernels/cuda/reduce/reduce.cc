@@ -24,13 +24,17 @@ namespace lockstep::cuda {
 
 namespace {
 
-const ReductionFamily kSum(reduce_sum::kImage, "reduce_sum", /*packs=*/true);
-const ReductionFamily kAmax(reduce_amax::kImage, "reduce_amax");
-const ReductionFamily kAmin(reduce_amin::kImage, "reduce_amin");
-const ReductionKernels kProdFloating(reduce_prod::kImage, "reduce_prod_floating", sizeof(double));
-const ReductionKernels kProdInt(reduce_prod::kImage, "reduce_prod_int", sizeof(int64_t));
-const ReductionKernels kAny(reduce_truth::kImage, "reduce_any", sizeof(int32_t));
-const ReductionKernels kAll(reduce_truth::kImage, "reduce_all", sizeof(int32_t));
+const ReductionFamily kSum(reduce_sum::kImage, "reduce_sum", "SumOf", /*packs=*/true);
+const ReductionFamily kAmax(reduce_amax::kImage, "reduce_amax", "LargestOf");
+const ReductionFamily kAmin(reduce_amin::kImage, "reduce_amin", "SmallestOf");
+const ReductionKernels kProdFloating(reduce_prod::kImage, "reduce_prod_floating", sizeof(double), 1,
+                                     "SimpleFold<lockstep::ProductOf<double>>, AnyDType");
+const ReductionKernels kProdInt(reduce_prod::kImage, "reduce_prod_int", sizeof(int64_t), 1,
+                                "SimpleFold<lockstep::ProductOf<int64_t>>, AnyDType");
+const ReductionKernels kAny(reduce_truth::kImage, "reduce_any", sizeof(int32_t), 1,
+                            "SimpleFold<AnyOf>, AnyTruth");
+const ReductionKernels kAll(reduce_truth::kImage, "reduce_all", sizeof(int32_t), 1,
+                            "SimpleFold<AllOf>, AnyTruth");
 
 ReducePlan plan_for(const In& self, IntList dims) {
   return plan_reduction(self, dim_mask("reduce", dims, self.rank));

@@ -1,16 +1,25 @@
 #include "kernels/cuda/reduce/reduce_launch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "core/base/check.h"
+#include "kernels/cuda/kept_rows.h"
 #include "kernels/cuda/kernel_tables.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/row_steps.h"
+#include "kernels/cuda/step_text.h"
 #include "kernels/cuda/workspace.h"
 
 namespace lockstep::cuda {
 
 namespace {
+
+/// Elements of a row that are never split into parts.
+constexpr int64_t kLongestFold = 8192;
 
 /// Converts `axes`, which have the outermost first.
 WalkAxes walk_of(const Axes& axes) {
@@ -71,8 +80,8 @@ void set_parts(Reduction& params, int64_t chunk) {
 }  // namespace
 
 ReductionKernels::ReductionKernels(const void* image, const std::string& name, size_t bytes,
-                                   int64_t columns)
-    : parts(image, name + "_parts"), state_bytes(bytes), pack(columns) {
+                                   int64_t columns, std::string fold_name)
+    : parts(image, name + "_parts"), state_bytes(bytes), pack(columns), fold(std::move(fold_name)) {
   for (int i = 0; i < kReduceStrategies; ++i) {
     strategies[static_cast<size_t>(i)] =
         Kernel(image, name + "_" + cuda::name(static_cast<ReduceStrategy>(i)));
@@ -80,14 +89,17 @@ ReductionKernels::ReductionKernels(const void* image, const std::string& name, s
   if (pack > 1) packed_columns = Kernel(image, name + "_columns_packed");
 }
 
-ReductionFamily::ReductionFamily(const void* image, const std::string& name, bool packs) {
-  const ReductionKernels integers(image, name + "_int", sizeof(int64_t));
-  kernels_.fill(integers);
+ReductionFamily::ReductionFamily(const void* image, const std::string& name,
+                                 const std::string& join, bool packs) {
+  kernels_.fill(ReductionKernels(image, name + "_int", sizeof(int64_t), 1,
+                                 "SimpleFold<lockstep::" + join + "<int64_t>>, AnyDType"));
   for (const DType dtype : kFloatingDTypes) {
     const bool wide = dtype == DType::kF64;
     kernels_[static_cast<size_t>(dtype)] =
         ReductionKernels(image, name + "_" + std::string(dtype_suffix(dtype)), wide ? 8 : 4,
-                         packs && !wide ? 16 / static_cast<int64_t>(size_of(dtype)) : 1);
+                         packs && !wide ? 16 / static_cast<int64_t>(size_of(dtype)) : 1,
+                         fmt::format("SimpleFold<lockstep::{}<{}>>, {}", join,
+                                     wide ? "double" : "float", stored_type(dtype)));
   }
 }
 
@@ -107,6 +119,20 @@ void reduce(const ReductionKernels& kernels, const In& self, const ReducePlan& p
   params.chunks = 1;
   const bool columns = has_columns(plan);
   const ReduceStrategy strategy = reduce_strategy(plan.outputs, plan.count, columns);
+  if (RowCapture* const capture = RowCapture::active(); capture != nullptr) [[unlikely]] {
+    const bool is_along_rows =
+        plan.reduced.size() == 1 && plan.reduced[0].stride == 1 &&
+        (strategy == ReduceStrategy::kWarp || strategy == ReduceStrategy::kBlock) &&
+        plan.count <= kLongestFold;
+    if (is_along_rows && !kernels.fold.empty() && second == nullptr) {
+      const bool of_blocks = strategy == ReduceStrategy::kBlock;
+      return capture_rows(
+          *capture,
+          fmt::format("fold_step<{}, {}>", kernels.fold, of_blocks ? "BlockRows" : "WarpRows"),
+          of_blocks, "FoldStep", FoldStep{options.number, self.dtype, out.dtype}, {out.address},
+          {self.address});
+    }
+  }
   Kernel kernel = kernels.strategies[static_cast<size_t>(strategy)];
   Axes kept = plan.kept;
   int64_t tasks = plan.outputs;
@@ -119,7 +145,7 @@ void reduce(const ReductionKernels& kernels, const In& self, const ReducePlan& p
       per_block = kReduceThreads / 32;
       break;
     case ReduceStrategy::kBlock:
-      set_parts(params, reduce_chunk(plan.outputs, plan.count, 8192));
+      set_parts(params, reduce_chunk(plan.outputs, plan.count, kLongestFold));
       tasks = plan.outputs * params.chunks;
       break;
     case ReduceStrategy::kColumns: {

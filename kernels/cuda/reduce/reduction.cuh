@@ -35,8 +35,21 @@ __device__ inline int64_t walk_offset(const WalkAxes& axes, int64_t index) {
   return offset;
 }
 
-template <class C, class S>
-__device__ inline C read_element(const Reduction& p, int64_t at) {
+/// Whether the walk goes from each element to the next in memory.
+__device__ inline bool is_run(const WalkAxes& axes) {
+  return axes.rank == 1 && axes.strides[0] == 1;
+}
+
+/// The walk through a row, which a kernel of rows knows when it is compiled (RowReduction).
+struct OneRun {};
+__device__ inline int64_t walk_offset(OneRun, int64_t index) { return index; }
+__device__ inline bool is_run(OneRun) { return true; }
+
+// What follows takes for `Params` a Reduction, or a RowReduction, which has the members that it
+// reads.
+
+template <class C, class S, class Params>
+__device__ inline C read_element(const Params& p, int64_t at) {
   if constexpr (std::is_same_v<S, AnyDType> || std::is_same_v<S, AnyTruth>) {
     using Read = std::conditional_t<std::is_same_v<S, AnyTruth>, bool, C>;
     const char* const bytes = static_cast<const char*>(p.in);
@@ -46,8 +59,8 @@ __device__ inline C read_element(const Reduction& p, int64_t at) {
   }
 }
 
-template <class T>
-__device__ inline void store_result(const ReductionResult& to, int64_t i, T value) {
+template <class T, class Result>
+__device__ inline void store_result(const Result& to, int64_t i, T value) {
   const int64_t at = walk_offset(to.places, i);
   store_as(to.dtype, static_cast<char*>(to.data) + at * element_size(to.dtype), value);
 }
@@ -73,14 +86,14 @@ struct JoinStates {
 };
 
 /// Folds elements [begin, end) of the result whose first element is at `base`.
-template <class Fold, class S, class Group>
-__device__ inline typename Fold::State fold_elements(const Fold& fold, const Reduction& p,
+template <class Fold, class S, class Group, class Params>
+__device__ inline typename Fold::State fold_elements(const Fold& fold, const Params& p,
                                                      int64_t base, int64_t begin, int64_t end) {
   using C = typename Fold::C;
   typename Fold::State state = fold.none();
   if constexpr (!std::is_same_v<S, AnyDType> && !std::is_same_v<S, AnyTruth> &&
                 Group::kThreads >= kWarpThreads) {
-    if (p.reduced.rank == 1 && p.reduced.strides[0] == 1) {
+    if (is_run(p.reduced)) {
       const S* const run = static_cast<const S*>(p.in) + base + begin;
       each_pack<S, Group>(run, end - begin, [&](int64_t i, auto width) {
         C x[width.kPack];

@@ -12,7 +12,8 @@ struct SimpleFold {
   bool mean;  ///< divide results by `number`, which is then not negative
   double divisor;
 
-  __device__ explicit SimpleFold(const Reduction& p) : mean(p.number >= 0), divisor(p.number) {}
+  template <class Params>
+  __device__ explicit SimpleFold(const Params& p) : mean(p.number >= 0), divisor(p.number) {}
   __device__ State none() const { return Op::identity(); }
   template <int kCount>
   __device__ void add(State& state, const C* x, int64_t, int64_t) const {
@@ -22,13 +23,26 @@ struct SimpleFold {
     state = Op::combine(state, joined);
   }
   __device__ static State combine(State a, State b) { return Op::combine(a, b); }
-  __device__ void store(const Reduction& p, int64_t i, State state) const {
+  template <class Params>
+  __device__ void store(const Params& p, int64_t i, State state) const {
     if (mean) {
       store_result(p.result, i, static_cast<double>(state) / divisor);
     } else {
       store_result(p.result, i, state);
     }
   }
+};
+
+/// Joins truths, which are 0 or 1.
+struct AnyOf {
+  using Element = int32_t;
+  __device__ static Element identity() { return 0; }
+  __device__ static Element combine(Element a, Element b) { return a | b; }
+};
+struct AllOf {
+  using Element = int32_t;
+  __device__ static Element identity() { return 1; }
+  __device__ static Element combine(Element a, Element b) { return a & b; }
 };
 
 }  // namespace lockstep::cuda
