@@ -149,7 +149,6 @@ void Block::run(const Launch& launch) {
       while (set.size() < count_) set.push_back(std::make_unique<Fiber>(&Block::fiber_entry));
     }
   }
-  races::release(&g_begin);
   const bool are_ordered =
       races::kAreFound && !is_own_code(reinterpret_cast<const void*>(launch.kernel->run));
   const uint64_t row = launch.blocks.x;
@@ -162,11 +161,9 @@ void Block::run(const Launch& launch) {
     if (i == 0 || races::kAreFound) {
       fill_static_shared_memory(reinterpret_cast<const void*>(launch.kernel->run));
     }
+    if (i == 0 || are_ordered) races::release(&g_begin);
     run_block();
-    if (are_ordered) {
-      races::acquire(&g_end);
-      races::release(&g_begin);
-    }
+    if (are_ordered) races::acquire(&g_end);
   }
   races::acquire(&g_end);
 }
