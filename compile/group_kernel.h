@@ -17,7 +17,7 @@ struct NativeSource;
 class GroupKernel {
  public:
   GroupKernel() = default;
-  /// The same kernel for a group of the same calls on values of other sizes.
+  /// Makes one that shares the kernel, for a group of the same calls on values of other sizes.
   GroupKernel(const GroupKernel& alike);
   GroupKernel& operator=(const GroupKernel& alike);
 

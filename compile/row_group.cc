@@ -1,7 +1,6 @@
 #include "compile/row_group.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "autograd/grad_mode.h"
 #include "compile/fusion.h"
@@ -74,23 +73,9 @@ RowGroup::Tile RowGroup::make_tile(Graph nodes, const RowGroup* alike) {
 }
 
 Graph RowGroup::nodes_on(const Graph& graph, std::span<const Node> nodes, int64_t rows) const {
-  Graph tile;
-  std::unordered_map<ValueId, ValueId> inside;
-  const auto add = [&](ValueId id) {
-    const RowPlace place = *places_.find(graph, id);
-    return inside[id] = tile.add_value(type_of_rows(type_of(graph, id), place, rows));
-  };
-  for (const Bound& operand : operands_) tile.inputs.push_back(add(operand.value));
-  for (Node node : nodes) {
-    node.group = -1;
-    each_read(node, [&](ValueId& id) { id = inside.at(id); });
-    for (ValueId& id : node.results) {
-      if (id != kAbsent) id = add(id);
-    }
-    tile.nodes.push_back(std::move(node));
-  }
-  for (const Bound& result : results_) tile.outputs.push_back(inside.at(result.value));
-  return tile;
+  return graph_of_nodes(nodes, operands_, results_, [&](ValueId id) {
+    return type_of_rows(type_of(graph, id), *places_.find(graph, id), rows);
+  });
 }
 
 void RowGroup::request_kernels() {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 #include "autograd/autocast.h"
@@ -193,22 +192,11 @@ RowKernelGroup::RowKernelGroup(const Graph& graph, std::span<const Node> nodes,
     names_ += (names_.empty() ? "" : ", ") + node.op->name();
   }
   plan_ = program_.plan();
-  Graph apart;
-  std::unordered_map<ValueId, ValueId> inside;
-  const auto add = [&](ValueId id) { return inside[id] = apart.add_value(type_of(graph, id)); };
-  for (const auto& operand : program_.operands()) apart.inputs.push_back(add(operand.value));
-  for (Node node : nodes) {
-    node.group = -1;
-    each_read(node, [&](ValueId& id) { id = inside.at(id); });
-    for (ValueId& id : node.results) {
-      if (id != kAbsent) id = add(id);
-    }
-    apart.nodes.push_back(std::move(node));
-  }
   for (const auto& result : program_.results()) {
-    apart.outputs.push_back(inside.at(result.value));
     result_types_.push_back(type_of(graph, result.value));
   }
+  Graph apart = graph_of_nodes(nodes, program_.operands(), program_.results(),
+                               [&](ValueId id) { return type_of(graph, id); });
   apart_ = std::make_shared<Interpreter>(fuse_pointwise(std::move(apart)));
   if (alike == nullptr || alike->kernel_.pending() == nullptr || plan_ == nullptr) return;
   const KernelScope on_device(device_);

@@ -4,6 +4,8 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "compile/graph.h"
 
@@ -62,11 +64,32 @@ Device device_of(const Graph& graph, const Node& node);
 /// Whether that device makes one kernel of operators along rows (RowKernelGroup), instead of
 /// running them on a few rows at a time (RowGroup).
 bool makes_row_kernels(const Graph& graph, const Node& node);
-/// Of a value, `count` of its rows.
+/// Returns the type that `count` rows of a value have.
 ValueType type_of_rows(const ValueType& type, RowPlace place, int64_t count);
 /// The rows that the node would work on: those of its largest operand.
 std::optional<Rows> rows_of(const Graph& graph, const Node& node);
-/// Those of a group's first node that has any. Throws Error if none has.
+/// Returns the rows of a group's first node that has any. Throws Error if none has.
 Rows rows_of_group(const Graph& graph, std::span<const Node> nodes);
+
+/// Returns the nodes of a group as a graph of their own, whose values have the types `type(id)`.
+/// `operands` are its inputs and `results` its outputs; each has the number of its `value`.
+template <class Bound, class TypeOf>
+Graph graph_of_nodes(std::span<const Node> nodes, const std::vector<Bound>& operands,
+                     const std::vector<Bound>& results, const TypeOf& type) {
+  Graph graph;
+  std::unordered_map<ValueId, ValueId> inside;
+  const auto add = [&](ValueId id) { return inside[id] = graph.add_value(type(id)); };
+  for (const Bound& operand : operands) graph.inputs.push_back(add(operand.value));
+  for (Node node : nodes) {
+    node.group = -1;
+    each_read(node, [&](ValueId& id) { id = inside.at(id); });
+    for (ValueId& id : node.results) {
+      if (id != kAbsent) id = add(id);
+    }
+    graph.nodes.push_back(std::move(node));
+  }
+  for (const Bound& result : results) graph.outputs.push_back(inside.at(result.value));
+  return graph;
+}
 
 }  // namespace lockstep::compiler
