@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/dispatch/row_step.h"
+#include "kernels/cuda/kept_loop.h"
 #include "kernels/cuda/rows.h"
 
 namespace lockstep::cuda {
@@ -24,6 +25,10 @@ struct KeptRows final : RowStep {
   size_t count = 0;                                 ///< of them
 };
 
+/// The two kinds of a step.
+inline const KeptLoop& loop_of(const RowProgram::Step& step) {
+  return static_cast<const KeptLoop&>(*step.loop);
+}
 inline const KeptRows& rows_of(const RowProgram::Step& step) {
   return static_cast<const KeptRows&>(*step.row);
 }

@@ -108,8 +108,7 @@ int64_t RowLayout::bytes(const RowProgram& program) const {
 RowParamsShape::RowParamsShape(const RowProgram& program) {
   for (const RowProgram::Slot& slot : program.slots) addresses += has_memory(slot) ? 1 : 0;
   for (const RowProgram::Step& step : program.steps) {
-    constants += step.row ? in_words(rows_of(step).count)
-                          : constant_bytes(static_cast<const KeptLoop&>(*step.loop));
+    constants += step.row ? in_words(rows_of(step).count) : constant_bytes(loop_of(step));
   }
 }
 

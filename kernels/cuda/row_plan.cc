@@ -44,12 +44,23 @@ bool are_aligned(const RowProgram& program, std::span<void* const> memory) {
   return true;
 }
 
+/// As many rows at a time in a block as it has warps, and shared memory.
+LaunchShape shape_of(const RowProgram& program, const RowLayout& layout) {
+  const int64_t bytes = layout.bytes(program);
+  const int64_t fitting = kSharedBytes / std::max<int64_t>(1, bytes);
+  const int64_t at_once =
+      layout.is_of_blocks ? 1 : std::clamp<int64_t>(fitting, 1, kRowThreads / 32);
+  return {.blocks = {blocks_for(program.rows, at_once), 1, 1},
+          .threads = static_cast<unsigned>(layout.is_of_blocks ? kRowThreads : at_once * 32),
+          .shared_bytes = static_cast<unsigned>(at_once * bytes)};
+}
+
 class CudaRowPlan final : public RowPlan {
  public:
   CudaRowPlan(RowProgram program, RowLayout layout)
       : program_(std::move(program)),
         layout_(std::move(layout)),
-        row_bytes_(std::max<int64_t>(1, layout_.bytes(program_))),
+        shape_(shape_of(program_, layout_)),
         params_(RowParamsShape(program_).bytes()) {
     put(program_.rows);
     put(program_.length);
@@ -66,7 +77,9 @@ class CudaRowPlan final : public RowPlan {
     }
   }
 
-  LoopSource source() const override { return {row_source(program_), loop_compiler().flags()}; }
+  LoopSource source() const override {
+    return {row_source(program_, layout_), loop_compiler().flags()};
+  }
 
   bool run(std::span<void* const> memory, LoopKernel kernel) const override {
     if (!are_aligned(program_, memory)) return false;
@@ -77,21 +90,13 @@ class CudaRowPlan final : public RowPlan {
       std::memcpy(next, &memory[slot], sizeof(char*));
       next += sizeof(char*);
     }
-    const int64_t at_once =
-        layout_.is_of_blocks ? 1 : std::clamp<int64_t>(kSharedBytes / row_bytes_, 1, kWarps);
-    launch(kernel_stream(), kernel, "lockstep_row_kernel",
-           {.blocks = {blocks_for(program_.rows, at_once), 1, 1},
-            .threads = static_cast<unsigned>(layout_.is_of_blocks ? kRowThreads : at_once * 32),
-            .shared_bytes = static_cast<unsigned>(at_once * layout_.bytes(program_))},
-           params);
+    launch(kernel_stream(), kernel, "lockstep_row_kernel", shape_, params);
     return true;
   }
 
  private:
-  static constexpr int64_t kWarps = kRowThreads / 32;
-
   void put_loop(const RowProgram::Step& step) {
-    const auto& loop = static_cast<const KeptLoop&>(*step.loop);
+    const auto& loop = loop_of(step);
     put_bytes(loop.functor.data(), loop.functor_bytes);
     for (size_t i = 0; i < loop.count; ++i) {
       if (loop.operands[i].is_number) put(loop.operands[i].number);
@@ -108,7 +113,7 @@ class CudaRowPlan final : public RowPlan {
 
   RowProgram program_;
   RowLayout layout_;
-  int64_t row_bytes_;              ///< of shared memory, for each row that is computed at a time
+  LaunchShape shape_;
   std::vector<std::byte> params_;  ///< of the kernel, without addresses
   size_t end_ = 0;
 };

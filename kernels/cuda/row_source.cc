@@ -20,7 +20,8 @@ using Place = RowProgram::Place;
 /// and `a3` are the elements of a row that a thread works on.
 class RowText {
  public:
-  explicit RowText(const RowProgram& program) : program_(program), layout_(program), steps_(0) {
+  RowText(const RowProgram& program, const RowLayout& layout)
+      : program_(program), layout_(layout), steps_(0) {
     for (size_t slot = 0; slot < program.slots.size(); ++slot) add_slot(slot);
     for (const RowLayout::Level& level : layout_.levels) add_level(level);
   }
@@ -134,8 +135,7 @@ LS_CUDA_KERNEL(lockstep_row_kernel, ::lockstep::cuda::RowParams, 256) {{
     for (const size_t i : steps) {
       const RowProgram::Step& step = program_.steps[i];
       const int32_t result = step.results[0];
-      computed += "          " +
-                  steps_.add(i, static_cast<const KeptLoop&>(*step.loop), step.operands, result);
+      computed += "          " + steps_.add(i, loop_of(step), step.operands, result);
       if (!is_stored(result)) continue;
       reads += fmt::format("        Pack<{}, kLoopPack> a{};\n", type_of(result), result);
       moves += fmt::format("          a{0}.at[k] = e{0};\n", result);
@@ -160,8 +160,7 @@ LS_CUDA_KERNEL(lockstep_row_kernel, ::lockstep::cuda::RowParams, 256) {{
     for (const size_t i : steps) {
       const RowProgram::Step& step = program_.steps[i];
       const int32_t result = step.results[0];
-      body_ +=
-          "      " + steps_.add(i, static_cast<const KeptLoop&>(*step.loop), step.operands, result);
+      body_ += "      " + steps_.add(i, loop_of(step), step.operands, result);
       if (!is_stored(result)) continue;
       body_ += fmt::format("      *reinterpret_cast<{}*>(m{}) = e{};\n", type_of(result), result,
                            result);
@@ -182,7 +181,7 @@ LS_CUDA_KERNEL(lockstep_row_kernel, ::lockstep::cuda::RowParams, 256) {{
   }
 
   const RowProgram& program_;
-  RowLayout layout_;
+  const RowLayout& layout_;
   StepText steps_;
   size_t address_ = 0;
   std::string before_, places_, body_;
@@ -190,6 +189,8 @@ LS_CUDA_KERNEL(lockstep_row_kernel, ::lockstep::cuda::RowParams, 256) {{
 
 }  // namespace
 
-std::string row_source(const RowProgram& program) { return RowText(program).text(); }
+std::string row_source(const RowProgram& program, const RowLayout& layout) {
+  return RowText(program, layout).text();
+}
 
 }  // namespace lockstep::cuda
