@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 
 namespace lockstep::compiler {
 

@@ -7,8 +7,8 @@
 
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
-#include "compile/graph.h"
-#include "compile/moved_graph.h"
+#include "compile/graph/graph.h"
+#include "compile/graph/moved_graph.h"
 #include "compile/recorder.h"
 #include "core/base/check.h"
 #include "core/dispatch/decompositions.h"

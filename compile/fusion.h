@@ -1,6 +1,6 @@
 #pragma once
 
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 
 namespace lockstep::compiler {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 
 namespace lockstep::compiler {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 #include "compile/group_kernel.h"
 
 namespace lockstep::compiler {

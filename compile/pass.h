@@ -9,7 +9,7 @@ namespace lockstep::compiler {
 struct Graph;
 
 /// A step from one graph to another that computes the same bits. Code that makes one includes
-/// compile/graph.h.
+/// compile/graph/graph.h.
 struct Pass {
   std::string name;
   std::function<Graph(Graph)> run;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 #include "compile/pass.h"
 
 namespace lockstep::compiler {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "compile/fusion.h"
-#include "compile/moved_graph.h"
+#include "compile/graph/moved_graph.h"
 #include "core/base/error.h"
 #include "core/device/kernel_recorder.h"
 #include "core/dispatch/dispatch_trace.h"

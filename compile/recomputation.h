@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 
 namespace lockstep::compiler {
 

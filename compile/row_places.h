@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 
 namespace lockstep::compiler {
 

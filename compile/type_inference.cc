@@ -1,7 +1,7 @@
 #include "compile/type_inference.h"
 
+#include "compile/graph/moved_graph.h"
 #include "compile/interpreter.h"
-#include "compile/moved_graph.h"
 #include "core/base/check.h"
 #include "core/ops/factory/factory.h"
 #include "core/tensor/random_state_guard.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/graph_export.h"
+#include "compile/graph/graph_export.h"
 #include "configs/run.pb.h"
 #include "core/base/check.h"
 #include "core/base/files/atomic_file.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compile/compiled_layers.h"
-#include "compile/graph_export.h"
+#include "compile/graph/graph_export.h"
 #include "nn/block_model.h"
 
 namespace lockstep::config {

@@ -13,8 +13,8 @@ namespace lockstep {
 /// core/plugin/plugin_abi.h).
 struct PluginPass {
   std::string name;  ///< in the log
-  /// Takes the text of a graph (compile/graph.h) and returns that of one that computes the same.
-  /// Throws what the plug-in reports, and DispatchError once the plug-in is unloaded.
+  /// Takes the text of a graph (compile/graph/graph.h) and returns that of one that computes the
+  /// same. Throws what the plug-in reports, and DispatchError once the plug-in is unloaded.
   std::function<std::string(const std::string& graph)> run;
 };
 

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <cstring>
 #include <optional>
 
 #include "autograd/autograd.h"
@@ -23,6 +22,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
 #include "core/tensor/generator.h"
+#include "tests/compile/same_bytes.h"
 #include "tests/core/base/environment_variable.h"
 #include "tests/core/base/temporary_directory.h"
 #include "tests/core/expect_error.h"
@@ -84,11 +84,6 @@ TEST(BlockFilled, MasksAreDrawnInTheOrderOfTheirNodes) {
   check(graph);
   EXPECT_THAT(operators_in_groups(graph), ElementsAre("native_dropout 0", "neg 0", "uniform -1",
                                                       "bernoulli.p 1", "mul.Tensor 1"));
-}
-
-bool have_same_bytes(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && same(a.sizes(), b.sizes()) &&
-         std::memcmp(a.contiguous().data(), b.contiguous().data(), a.nbytes()) == 0;
 }
 
 /// Calls the body as it is and compiled: results and the next random numbers must have equal bits.

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "compile/compile.h"
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 #include "compile/interpreter.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/forms/pointwise.h"

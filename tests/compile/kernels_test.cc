@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "autograd/grad_mode.h"
 #include "compile/compile.h"
 #include "compile/native/kernel_builder.h"
@@ -15,6 +13,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
 #include "core/tensor/generator.h"
+#include "tests/compile/same_bytes.h"
 #include "tests/core/base/environment_variable.h"
 #include "tests/core/base/temporary_directory.h"
 
@@ -25,11 +24,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using train::TemporaryDirectory;
-
-bool have_same_bytes(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.numel() == b.numel() &&
-         std::memcmp(a.data(), b.data(), static_cast<size_t>(a.numel()) * size_of(a.dtype())) == 0;
-}
 
 class Kernels : public ::testing::Test {
  protected:

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <thread>
 
 #include "autograd/autograd.h"
+#include "autograd/grad_mode.h"
 #include "compile/compile.h"
 #include "compile/program.h"
 #include "core/ops/factory/copy.h"
@@ -17,16 +17,11 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/random/random.h"
 #include "core/tensor/generator.h"
+#include "tests/compile/same_bytes.h"
 #include "tests/core/expect_error.h"
 
 namespace lockstep {
 namespace {
-
-bool have_same_bytes(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return x.dtype() == y.dtype() && same(x.sizes(), y.sizes()) &&
-         std::memcmp(x.data(), y.data(), x.nbytes()) == 0;
-}
 
 CompiledFunction small(compiler::Body body) {
   CompileOptions options;

@@ -1,7 +1,7 @@
 // The blocks of docs/compile.md.
 
 #include "compile/decompose.h"
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 #include "lockstep/lockstep.h"
 
 namespace lockstep {

@@ -62,7 +62,7 @@ const Allowed& allowed_rooms() {
       {"kernels/cuda", {"kernels/common"}},
       {"kernels/host", {"kernels/common"}},
       {"kernels/pointwise", {"kernels/common", "kernels/cpu", "kernels/cuda"}},
-      {"compile", {"compile/native"}},
+      {"compile", {"compile/graph", "compile/native"}},
       {"dist/collectives", {"dist/transport"}},
       {"dist/flight", {"dist/collectives", "dist/rendezvous"}},
       {"dist/group", {"dist/transport", "dist/collectives", "dist/rendezvous", "dist/flight"}},

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "compile/graph_export.h"
+#include "compile/graph/graph_export.h"
 
 namespace lockstep::config {
 class RunConfig;

@@ -1,4 +1,4 @@
-#include "compile/moved_graph.h"
+#include "compile/graph/moved_graph.h"
 
 namespace lockstep::compiler {
 

@@ -1,4 +1,4 @@
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 
 #include <fmt/format.h>
 

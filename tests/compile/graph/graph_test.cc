@@ -1,4 +1,4 @@
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "compile/graph.h"
-#include "compile/text_reader.h"
+#include "compile/graph/graph.h"
+#include "compile/graph/text_reader.h"
 #include "core/base/check.h"
 #include "core/dispatch/dispatcher.h"
 

@@ -1,4 +1,4 @@
-#include "compile/graph_export.h"
+#include "compile/graph/graph_export.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

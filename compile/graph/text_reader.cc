@@ -1,4 +1,4 @@
-#include "compile/text_reader.h"
+#include "compile/graph/text_reader.h"
 
 #include <algorithm>
 #include <cctype>

@@ -3,9 +3,9 @@
 #include <span>
 #include <string>
 
-#include "compile/graph.h"
+#include "compile/graph/graph.h"
 
-// Graphs for other programs, which cannot be read back; `to_string` (compile/graph.h) can.
+// Graphs for other programs, which cannot be read back; `to_string` (compile/graph/graph.h) can.
 
 namespace lockstep::compiler {
 
