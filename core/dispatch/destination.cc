@@ -5,6 +5,7 @@
 #include "core/base/check.h"
 #include "core/base/parallel.h"
 #include "core/device/copies.h"
+#include "core/dispatch/result_places.h"
 #include "core/dispatch/run_kernel.h"
 #include "core/tensor/inference_tensor.h"
 #include "core/tensor/storage_extent.h"
@@ -88,6 +89,22 @@ class OnOneThread {
   int before_;
 };
 
+/// A result where a ResultPlaces says, or else in memory of its own.
+Tensor place_or_allocate(const Operator& op, const OutputSpec& spec, Device device) {
+  if (!ResultPlaces::are_given()) [[likely]]
+    return allocate(spec, device);
+  const Dims strides = spec.strides ? *spec.strides : contiguous_strides(spec.sizes);
+  const size_t bytes =
+      spec.present
+          ? storage_bytes(op.name(), storage_extent(op.name(), spec.sizes, strides), spec.dtype)
+          : 0;
+  Ref<Storage> memory = ResultPlaces::take(op, bytes, device);
+  if (!memory || !spec.present) return allocate(spec, device);
+  auto impl = make_ref<TensorImpl>(std::move(memory), spec.sizes, strides, 0, spec.dtype);
+  impl->inference = detail::inference_mode;
+  return Tensor(std::move(impl));
+}
+
 }  // namespace
 
 Tensor allocate(const OutputSpec& spec, Device device) {
@@ -97,7 +114,7 @@ Tensor allocate(const OutputSpec& spec, Device device) {
 }
 
 Target::Target(const Preparation& preparation, const OutputSpec& spec, Device device)
-    : result_(allocate(spec, device)) {
+    : result_(place_or_allocate(preparation.op, spec, device)) {
   if (spec.present) choose_place(preparation, spec.dtype, ReadBack::kNo);
 }
 
