@@ -7,6 +7,7 @@
 #include "autograd/ownership.h"
 #include "compile/host_read.h"
 #include "core/base/check.h"
+#include "core/dispatch/result_places.h"
 #include "core/dispatch/value_tensors.h"
 #include "core/ops/factory/copy.h"
 
@@ -89,7 +90,34 @@ Interpreter::Interpreter(Graph graph, const std::vector<ValueId>& places)
   for (size_t id = 0; id < last.size(); ++id) {
     if (last[id] != kNever) released_[last[id]].push_back(static_cast<ValueId>(id));
   }
+  prepare_buffers();
   make_constants();
+}
+
+void Interpreter::prepare_buffers() {
+  buffers_ = planned_buffers(graph_);
+  sharing_.assign(graph_.nodes.size(), {});
+  given_back_.assign(graph_.nodes.size(), {});
+  for (size_t b = 0; b < buffers_.size(); ++b) given_back_[buffers_[b].last_node].push_back(b);
+  size_t first = 0;
+  for (size_t i = 0; i < graph_.nodes.size() && !buffers_.empty(); ++i) {
+    const Node& node = graph_.nodes[i];
+    if (node.group == -1 || group_ends_[i] != 0) first = i;
+    for (size_t r = 0; r < node.results.size(); ++r) {
+      const ValueId id = node.results[r];
+      if (id == kAbsent || graph_.buffers[static_cast<size_t>(id)] == kOwnMemory) continue;
+      sharing_[first].push_back({id, r,
+                                 static_cast<size_t>(graph_.buffers[static_cast<size_t>(id)]),
+                                 static_cast<size_t>(bytes_of(type_of(graph_, id)))});
+    }
+  }
+}
+
+Ref<Storage> Interpreter::memory_of(const Sharing& result, Buffers& buffers) const {
+  const PlannedBuffer& planned = buffers_[result.buffer];
+  Ref<Storage>& buffer = buffers[result.buffer];
+  if (!buffer) buffer = make_ref<Storage>(planned.bytes, planned.device);
+  return make_ref<Storage>(buffer, 0, result.bytes);
 }
 
 void Interpreter::make_constants() {
@@ -105,7 +133,8 @@ void Interpreter::make_constants() {
   std::vector<Tensor> values(graph_.values.size());
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     if (!graph_.nodes[i].runs_once) continue;
-    run_node(i, values);
+    Buffers none;
+    run_node(i, values, none);
     for (const ValueId id : graph_.nodes[i].results) {
       if (id == kAbsent || !is_needed[static_cast<size_t>(id)]) continue;
       constants_.emplace_back(id, value_at(values, id));
@@ -143,6 +172,7 @@ Interpreter::Interpreter(Graph graph, const Interpreter& alike)
       released_(alike.released_),
       sent_(alike.sent_) {
   prepare_groups(&alike);
+  prepare_buffers();
   make_constants();
 }
 
@@ -203,7 +233,12 @@ Tensor Interpreter::take_written(size_t at, ValueId id, std::vector<Tensor>& val
   return std::move(tensor);
 }
 
-void Interpreter::run_group(size_t first, std::vector<Tensor>& values) const {
+void Interpreter::run_group(size_t first, std::vector<Tensor>& values, Buffers& buffers) const {
+  for (const Sharing& result : sharing_[first]) {
+    const ValueType& type = type_of(graph_, result.value);
+    value_at(values, result.value) = Tensor(
+        make_ref<TensorImpl>(memory_of(result, buffers), type.sizes, type.strides, 0, type.dtype));
+  }
   if (const auto loop = loops_.find(first); loop != loops_.end()) {
     loop->second.run(values);
   } else if (const auto kernel = row_kernels_.find(first); kernel != row_kernels_.end()) {
@@ -213,7 +248,7 @@ void Interpreter::run_group(size_t first, std::vector<Tensor>& values) const {
   }
 }
 
-void Interpreter::run_node(size_t at, std::vector<Tensor>& values) const {
+void Interpreter::run_node(size_t at, std::vector<Tensor>& values, Buffers& buffers) const {
   const Node& node = graph_.nodes[at];
   SmallVector<Value, 8> arguments;
   SmallVector<Tensor, 2> written;  // copies of written arguments, or these themselves
@@ -254,7 +289,14 @@ void Interpreter::run_node(size_t at, std::vector<Tensor>& values) const {
     }
   }
   Stack stack(std::span<Value>(arguments.data(), arguments.size()));
-  node.op->call_boxed(stack);
+  if (sharing_[at].empty()) {
+    node.op->call_boxed(stack);
+  } else {
+    Buffers memory(node.results.size());
+    for (const Sharing& result : sharing_[at]) memory[result.result] = memory_of(result, buffers);
+    const ResultPlaces places(*node.op, memory);
+    node.op->call_boxed(stack);
+  }
   size_t next = 0;
   for (Value& result : stack.results()) store(result, node.results, next, values);
   next = node.results.size() - written.size();
@@ -292,17 +334,19 @@ std::vector<Tensor> Interpreter::run(std::vector<Tensor> inputs, const Wishes& w
     value_at(values, graph_.outputs[i]) = wishes.results[i];
   }
   for (const auto& [id, constant] : constants_) value_at(values, id) = constant;
+  Buffers buffers(buffers_.size());
   for (size_t i = 0; i < graph_.nodes.size();) {
     size_t end = i + 1;
     if (group_ends_[i] != 0) {
-      run_group(i, values);
+      run_group(i, values, buffers);
       end = group_ends_[i];
     } else if (!graph_.nodes[i].runs_once) {
-      run_node(i, values);
+      run_node(i, values, buffers);
     }
     const size_t first = i;
     for (; i < end; ++i) {
       for (const ValueId id : released_[i]) value_at(values, id) = Tensor();
+      for (const size_t b : given_back_[i]) buffers[b] = {};
     }
     for (size_t n = first; wishes.send != nullptr && n < end; ++n) {
       for (const size_t output : sent_[n]) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "compile/graph/memory_plan.h"
 #include "compile/loop_group.h"
 #include "compile/row_group.h"
 #include "compile/row_kernel.h"
@@ -51,21 +52,33 @@ class Interpreter {
   std::vector<const GroupKernel*> kernels() const;
 
  private:
+  using Buffers = std::vector<Ref<Storage>>;  ///< those of a run's plan that are in use
+  /// A result that shares a buffer.
+  struct Sharing {
+    ValueId value;
+    size_t result;  ///< which of its node's
+    size_t buffer;
+    size_t bytes;
+  };
   /// What a caller of a run wants besides the outputs.
   struct Wishes {
     const SendOutput* send = nullptr;
     std::span<const Tensor> results = {};
   };
   std::vector<Tensor> run(std::vector<Tensor> inputs, const Wishes& wishes) const;
-  void run_node(size_t at, std::vector<Tensor>& values) const;
+  void run_node(size_t at, std::vector<Tensor>& values, Buffers& buffers) const;
+  /// The memory of a result, for which its buffer is allocated unless it is there.
+  Ref<Storage> memory_of(const Sharing& result, Buffers& buffers) const;
   /// Runs the group that begins at a node.
-  void run_group(size_t first, std::vector<Tensor>& values) const;
+  void run_group(size_t first, std::vector<Tensor>& values, Buffers& buffers) const;
   /// The tensor that the node at `at` may write instead of a copy of `id`: `id` itself, taken out
   /// of `values`, where nothing else can read its elements.
   Tensor take_written(size_t at, ValueId id, std::vector<Tensor>& values) const;
 
   /// Calls the nodes that run once.
   void make_constants();
+  /// Adds which results share the buffers of the graph's plan.
+  void prepare_buffers();
   /// Adds how the groups of the graph run: as those of `alike`, unless it is null.
   void prepare_groups(const Interpreter* alike);
 
@@ -81,6 +94,9 @@ class Interpreter {
   std::map<size_t, RowGroup> rows_;                    ///< by first node
   std::map<size_t, RowKernelGroup> row_kernels_;       ///< by first node
   std::vector<size_t> group_ends_;                     ///< by first node: one behind its last
+  std::vector<PlannedBuffer> buffers_;
+  std::vector<std::vector<Sharing>> sharing_;    ///< by node, or first node of a group
+  std::vector<std::vector<size_t>> given_back_;  ///< by node: buffers that nothing behind it has
 };
 
 }  // namespace lockstep::compiler

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "compile/fusion.h"
+#include "compile/graph/memory_plan.h"
 #include "core/base/check.h"
 #include "core/plugin/graph_passes.h"
 
@@ -43,6 +44,8 @@ struct Census {
   size_t once = 0;  ///< that run once
   size_t groups = 0;
   size_t grouped = 0;  ///< nodes in groups
+  size_t sharing = 0;  ///< values in buffers
+  size_t buffers = 0;
   friend bool operator==(const Census&, const Census&) = default;
 
   static Census of(const Graph& graph) {
@@ -53,6 +56,10 @@ struct Census {
       census.grouped += node.group != -1 ? 1 : 0;
       census.groups += node.group != -1 && node.group != group ? 1 : 0;
       group = node.group;
+    }
+    for (const PlannedBuffer& buffer : planned_buffers(graph)) {
+      census.sharing += buffer.values;
+      ++census.buffers;
     }
     return census;
   }
@@ -67,6 +74,10 @@ std::string changes(const Census& before, const Census& after) {
   if (before.grouped != after.grouped || before.groups != after.groups) {
     add(fmt::format("{} {} of {} nodes", after.groups, after.groups == 1 ? "group" : "groups",
                     after.grouped));
+  }
+  if (before.sharing != after.sharing || before.buffers != after.buffers) {
+    add(fmt::format("{} values in {} {}", after.sharing, after.buffers,
+                    after.buffers == 1 ? "buffer" : "buffers"));
   }
   return text;
 }
@@ -192,7 +203,8 @@ std::vector<Pass> default_passes() {
                  {"merge_common_subexpressions", merge_common_subexpressions},
                  {"fold_constants", fold_constants},
                  {"fuse_rows", fuse_rows},
-                 {"fuse_pointwise", [](Graph graph) { return fuse_pointwise(std::move(graph)); }}});
+                 {"fuse_pointwise", [](Graph graph) { return fuse_pointwise(std::move(graph)); }},
+                 {"plan_memory", plan_memory}});
   return passes;
 }
 

@@ -112,9 +112,8 @@ void RowGroup::run_tile(const std::vector<Tensor>& values, int64_t first) const 
 
 void RowGroup::run(std::vector<Tensor>& values) const {
   for (const Bound& result : results_) {
-    const ValueType& type = result.type;
-    values[static_cast<size_t>(result.value)] =
-        empty_strided_tensor(type.sizes, type.strides, type.dtype, type.device);
+    Tensor& tensor = values[static_cast<size_t>(result.value)];
+    if (!tensor.defined()) tensor = make_tensor(result.type);
   }
   const Rows& rows = places_.rows();
   const int64_t tiles = (rows.count + tile_rows_ - 1) / tile_rows_;

@@ -231,8 +231,8 @@ std::vector<Tensor> RowKernelGroup::run_kernel(const std::vector<Tensor>& values
   }
   std::vector<Tensor> results;
   for (size_t i = 0; i < result_types_.size(); ++i) {
-    const ValueType& type = result_types_[i];
-    results.push_back(empty_strided_tensor(type.sizes, type.strides, type.dtype, type.device));
+    const Tensor& place = values[static_cast<size_t>(program_.results()[i].value)];
+    results.push_back(place.defined() ? place : make_tensor(result_types_[i]));
     memory[program_.results()[i].slot] = results.back().data();
   }
   const KernelScope on_device(device_);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "compile/graph/memory_plan.h"
 #include "core/base/check.h"
 #include "core/dispatch/call_op.h"
 
@@ -59,12 +60,16 @@ int64_t bytes_of(const ValueType& type) {
   return count_elements(type.sizes) * static_cast<int64_t>(size_of(type.dtype));
 }
 
+Tensor make_tensor(const ValueType& type) {
+  return empty_strided_tensor(type.sizes, type.strides, type.dtype, type.device);
+}
+
 ValueId Graph::add_value(const ValueType& type) {
   values.push_back(type);
   return static_cast<ValueId>(values.size()) - 1;
 }
 
-void follow_views(const std::vector<Node>& nodes, std::vector<ValueId>& memory) {
+void follow_views(std::span<const Node> nodes, std::vector<ValueId>& memory) {
   for (const Node& node : nodes) {
     if (node.op->kind() != OpKind::kView) continue;
     for (const ValueId result : node.results) {
@@ -146,6 +151,7 @@ void check(const Graph& graph) {
     need(write.value, "a write");
   }
   check_constants(graph);
+  check_buffers(graph);
 }
 
 }  // namespace lockstep::compiler

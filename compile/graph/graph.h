@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@ namespace lockstep::compiler {
 using ValueId = int32_t;
 /// An undefined tensor.
 inline constexpr ValueId kAbsent = -1;
+/// Buffer of a value that has memory of its own.
+inline constexpr int32_t kOwnMemory = -1;
 
 /// What is known of a tensor before the graph runs.
 struct ValueType {
@@ -30,6 +33,8 @@ struct ValueType {
 };
 /// Returns how many bytes its elements take without gaps.
 int64_t bytes_of(const ValueType& type);
+/// Makes an uninitialised tensor of the type.
+Tensor make_tensor(const ValueType& type);
 /// "float32[2, 3]"; with strides unless they are row-major, and the device unless it is cpu.
 std::string to_string(const ValueType& type);
 
@@ -79,6 +84,9 @@ struct Graph {
   std::vector<Node> nodes;  ///< in an order in which they can run
   std::vector<ValueId> outputs;
   std::vector<Write> writes;
+  /// By value: the number of the buffer that it has in turn with others, or kOwnMemory. Empty
+  /// without a plan (compile/graph/memory_plan.h).
+  std::vector<int32_t> buffers;
 
   ValueId add_value(const ValueType& type);
 };
@@ -108,7 +116,7 @@ void each_read(Node& node, Visit&& visit) {
 
 /// Has each result of a view lie in the memory of what it is a view of: `memory` has, by value, the
 /// one whose memory it lies in.
-void follow_views(const std::vector<Node>& nodes, std::vector<ValueId>& memory);
+void follow_views(std::span<const Node> nodes, std::vector<ValueId>& memory);
 
 /// Returns the arguments of a node as an operator takes them: `tensors` has one for each of their
 /// values, undefined for kAbsent, and must outlive them.
@@ -118,8 +126,8 @@ std::vector<Value> call(const Operator& op, const std::vector<NodeArgument>& arg
                         TensorList tensors);
 
 /// Throws Error, naming the node, unless every value is defined once and before it is read,
-/// arguments fit the operator's schema, inputs, outputs and writes name values, and nodes that run
-/// once depend on others of these alone.
+/// arguments fit the operator's schema, inputs, outputs and writes name values, nodes that run once
+/// depend on others of these alone, and values that share a buffer live one after the other.
 void check(const Graph& graph);
 
 /// An argument as it stands in the text of a graph: "%2", "[%0, %1]", "1.5", "None".
@@ -133,7 +141,8 @@ std::string to_string(const NodeArgument& argument);
 ///       return %3
 ///     }
 ///
-/// The nodes of a group stand in "fused { }", and "once" stands before one that runs once.
+/// The nodes of a group stand in "fused { }", and "once" stands before one that runs once. "in 2"
+/// behind a result's type is its buffer.
 std::string to_string(const Graph& graph);
 /// Reads the text of a graph. Throws Error with the line, and what was expected there.
 Graph parse_graph(std::string_view text);

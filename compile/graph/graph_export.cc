@@ -117,7 +117,11 @@ std::string to_json(std::span<const NamedGraph> graphs) {
   for (const NamedGraph& named : graphs) {
     const Graph& graph = named.graph;
     Json values = Json::array(), nodes = Json::array(), writes = Json::array();
-    for (const ValueType& type : graph.values) values.push_back(json_of(type));
+    for (size_t i = 0; i < graph.values.size(); ++i) {
+      values.push_back(json_of(graph.values[i]));
+      const bool shares = !graph.buffers.empty() && graph.buffers[i] != kOwnMemory;
+      values.back()["buffer"] = shares ? Json(graph.buffers[i]) : Json();
+    }
     for (const Node& node : graph.nodes) nodes.push_back(json_of(node));
     for (const Graph::Write& write : graph.writes) {
       writes.push_back({{"input", write.input}, {"value", write.value}});

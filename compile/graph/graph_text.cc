@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -141,7 +142,7 @@ Dims read_dims(TextReader& reader) {
   return dims;
 }
 
-/// "%3: float32[2, 3]": adds the value to the graph under its number.
+/// "%3: float32[2, 3] in 0": adds the value to the graph under its number.
 ValueId read_value(TextReader& reader, Graph& graph) {
   const ValueId id = read_id(reader);
   if (id == kAbsent) return id;
@@ -157,6 +158,10 @@ ValueId read_value(TextReader& reader, Graph& graph) {
     graph.values.resize(static_cast<size_t>(id) + 1);
   }
   graph.values[static_cast<size_t>(id)] = type;
+  if (reader.accept("in")) {
+    graph.buffers.resize(std::max(graph.buffers.size(), graph.values.size()), kOwnMemory);
+    graph.buffers[static_cast<size_t>(id)] = static_cast<int32_t>(reader.integer());
+  }
   return id;
 }
 
@@ -182,7 +187,10 @@ std::string to_string(const NodeArgument& argument) {
 std::string to_string(const Graph& graph) {
   const auto typed = [&](ValueId id) {
     if (id == kAbsent) return std::string("None");
-    return fmt::format("%{}: {}", id, to_string(graph.values[static_cast<size_t>(id)]));
+    const auto at = static_cast<size_t>(id);
+    const bool shares = !graph.buffers.empty() && graph.buffers[at] != kOwnMemory;
+    return fmt::format("%{}: {}{}", id, to_string(graph.values[at]),
+                       shares ? fmt::format(" in {}", graph.buffers[at]) : "");
   };
   const auto joined = [](const std::vector<ValueId>& ids, const auto& text_of) {
     std::vector<std::string> parts;
@@ -261,6 +269,7 @@ Graph parse_graph(std::string_view text) {
     (void)reader.accept(",");
   }
   reader.end();
+  if (!graph.buffers.empty()) graph.buffers.resize(graph.values.size(), kOwnMemory);
   check(graph);
   return graph;
 }

@@ -3,6 +3,7 @@
 namespace lockstep::compiler {
 
 Graph moved_graph(Graph graph, Device device) {
+  graph.buffers.clear();
   for (Node& node : graph.nodes) {
     node.group = -1;
     node.runs_once = false;

@@ -5,7 +5,7 @@
 namespace lockstep::compiler {
 
 /// The graph as single calls that make what they make on another device, each time that it runs:
-/// without groups and without nodes that run once. Types of values stay.
+/// without groups, buffers and nodes that run once. Types of values stay.
 Graph moved_graph(Graph graph, Device device);
 
 }  // namespace lockstep::compiler
