@@ -38,7 +38,8 @@ class CompiledFunction {
   /// without a kernel, each once: "input 0
   /// is float32[4, 3], not float32[2, 3]".
   std::vector<std::string> reasons() const;
-  /// The programs so far, in the order in which they were recorded.
+  /// The programs so far, in the order in which they were recorded; of those for all sizes, one for
+  /// each size that is kept, the latest first.
   std::vector<std::shared_ptr<const compiler::Program>> programs() const;
 
  private:

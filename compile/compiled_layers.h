@@ -31,7 +31,8 @@ class CompiledLayers {
   /// Why each program behind the first was recorded, why calls run eagerly, and why groups run
   /// without a kernel, each once.
   std::vector<std::string> reasons() const;
-  /// The programs so far, in the order in which they were recorded.
+  /// The programs so far, in the order in which they were recorded; of those for all sizes, one for
+  /// each size that is kept, the latest first.
   std::vector<std::shared_ptr<const compiler::Program>> programs() const;
 
  private:

@@ -7,7 +7,7 @@
 #include "autograd/autocast.h"
 #include "autograd/grad_mode.h"
 #include "compile/block_filled.h"
-#include "compile/native/native_source.h"
+#include "compile/native/kernel_builder.h"
 #include "core/base/check.h"
 #include "core/device/kernel_scope.h"
 #include "core/ops/batching.h"
@@ -239,6 +239,10 @@ LoopGroup::LoopGroup(const LoopGroup& alike, const Graph& graph, std::span<const
       if (slot.rows == static_cast<int32_t>(gather.slot)) slot.period = rows->length;
     }
   }
+  // How long rows are may decide how a kernel reads them.
+  if (kernel_.pending() != nullptr && source().text != kernel_.pending()->source().text) {
+    kernel_ = GroupKernel();
+  }
 }
 
 int32_t LoopGroup::add_slot(LoopProgram::Slot slot) {
@@ -312,13 +316,18 @@ void LoopGroup::add_draw(const Graph& graph, const MaskDraw& draw,
   add_result(graph, draw.result, *draw.loop, is_kept(draw.result));
 }
 
-void LoopGroup::request_kernel() {
-  if (kernel_.pending() != nullptr || backend_->source == nullptr) return;
+LoopSource LoopGroup::source() const {
+  if (backend_->source == nullptr) return {};
   const KernelScope on_device(device_);
-  LoopSource source = backend_->source(program_);
-  if (source.text.empty()) return;
-  kernel_.request({.text = std::move(source.text),
-                   .flags = std::move(source.flags),
+  return backend_->source(program_);
+}
+
+void LoopGroup::request_kernel() {
+  if (kernel_.pending() != nullptr) return;
+  LoopSource made = source();
+  if (made.text.empty()) return;
+  kernel_.request({.text = std::move(made.text),
+                   .flags = std::move(made.flags),
                    .what = "loop of " + names_,
                    .compiler = backend_->compiler});
 }
@@ -351,11 +360,8 @@ void LoopGroup::run(std::vector<Tensor>& values) const {
     memory[operand.slot] = values[static_cast<size_t>(operand.value)].data();
   }
   for (size_t i = 0; i < results_.size(); ++i) {
-    const ValueType& type = result_types_[i];
     Tensor& result = values[static_cast<size_t>(results_[i].value)];
-    if (!result.defined()) {
-      result = empty_strided_tensor(type.sizes, type.strides, type.dtype, type.device);
-    }
+    if (!result.defined()) result = make_tensor(result_types_[i]);
     memory[results_[i].slot] = result.data();
   }
   std::vector<std::vector<int64_t>> numbers(gathers_.size());

@@ -52,6 +52,9 @@ class LoopGroup {
   void run(std::vector<Tensor>& values) const;
 
  private:
+  /// The source of a kernel for the group; empty if the backend writes none.
+  LoopSource source() const;
+
   /// The value of a slot that has memory.
   struct Bound {
     size_t slot;

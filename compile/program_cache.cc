@@ -64,7 +64,8 @@ std::pair<const ProgramCache::Entry*, std::shared_ptr<const Program>> ProgramCac
     const CompiledArguments& call) {
   for (const Entry& entry : entries_) {
     if (entry.symbolic) {
-      if (auto program = entry.symbolic->find(call, options_.kernels);
+      const auto make = [&](Program& resized) { make_ready(resized, call); };
+      if (auto program = entry.symbolic->find(call, make);
           program && program->captured_are_as_recorded()) {
         return {&entry, std::move(program)};
       }
@@ -193,9 +194,13 @@ bool ProgramCache::take_outcome(const std::shared_ptr<const SplitProgram>& split
   return false;
 }
 
-void ProgramCache::request_kernels(const Program::Recorded& recorded) const {
-  if (!recorded.program || options_.kernels == KernelBuild::kNever) return;
-  recorded.program->request_kernels(options_.kernels == KernelBuild::kAtOnce);
+void ProgramCache::make_ready(Program& program, const CompiledArguments& call) const {
+  if (options_.kernels != KernelBuild::kNever) {
+    program.request_kernels(options_.kernels == KernelBuild::kAtOnce);
+  }
+  if (!call.parameters.empty()) return;  // layers of other parameters take turns
+  program.prepare_small_graphs();
+  if (options_.cuda_graphs) program.enable_cuda_graphs();
 }
 
 void ProgramCache::add(const CompiledArguments& call, const Program::Recorded& recorded) {
@@ -277,9 +282,7 @@ std::vector<Tensor> ProgramCache::run(const Body& body, const CompiledArguments&
   if (!records) return body(call.inputs);
   Program::Recorded recorded = Program::record(body, call.inputs, options_);
   std::vector<Tensor> outputs = std::move(recorded.outputs);
-  request_kernels(recorded);
-  if (recorded.program) recorded.program->prepare_small_graphs();
-  if (options_.cuda_graphs && recorded.program) recorded.program->enable_cuda_graphs();
+  if (recorded.program) make_ready(*recorded.program, call);
   if (choice.split || (recorded.program && recorded.program->path() != nullptr)) {
     add_way(call, std::move(recorded), choice.split);
   } else {
@@ -298,7 +301,7 @@ std::vector<Tensor> ProgramCache::run_alike(const Body& body, const CompiledArgu
   } catch (const Error& error) {  // one of the body comes again
     recorded.failure = error.what();
   }
-  request_kernels(recorded);
+  if (recorded.program) make_ready(*recorded.program, call);
   add(call, recorded);
   return recorded.program ? recorded.program->run(call.inputs, call.parameters) : body(call.inputs);
 }
@@ -325,10 +328,16 @@ std::vector<std::string> ProgramCache::reasons() const {
 
 void ProgramCache::add_capture_refusals(std::vector<std::string>& reasons) const {
   for (const Entry& entry : entries_) {
-    if (!entry.program) continue;
-    for (const std::string& why : entry.program->capture_refusals()) {
-      const std::string reason = "no CUDA graph of " + why;
-      if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
+    const auto add = [&](const std::shared_ptr<const Program>& program) {
+      for (const std::string& why : program->capture_refusals()) {
+        const std::string reason = "no CUDA graph of " + why;
+        if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
+      }
+    };
+    if (entry.symbolic) {
+      std::ranges::for_each(entry.symbolic->programs(), add);
+    } else if (entry.program) {
+      add(entry.program);
     }
   }
 }
@@ -346,7 +355,11 @@ std::vector<std::shared_ptr<const Program>> ProgramCache::programs() const {
   const MutexLock lock(mutex_);
   std::vector<std::shared_ptr<const Program>> programs;
   for (const Entry& entry : entries_) {
-    if (entry.program) programs.push_back(entry.program);
+    if (entry.symbolic) {
+      std::ranges::copy(entry.symbolic->programs(), std::back_inserter(programs));
+    } else if (entry.program) {
+      programs.push_back(entry.program);
+    }
     if (entry.split) std::ranges::copy(entry.split->ways(), std::back_inserter(programs));
   }
   return programs;

@@ -65,7 +65,8 @@ class ProgramCache {
   /// Whether one more program may be kept; says if not.
   bool has_room() LS_REQUIRES(mutex_);
   Entry* entry_of(const std::shared_ptr<const SplitProgram>& split) LS_REQUIRES(mutex_);
-  void request_kernels(const Program::Recorded& recorded) const;
+  /// Does what is to be done before a program's first run: kernels, recorded calls, CUDA graphs.
+  void make_ready(Program& program, const CompiledArguments& call) const;
   void add_capture_refusals(std::vector<std::string>& reasons) const LS_REQUIRES(mutex_);
   void add(const CompiledArguments& call, const Program::Recorded& recorded);
   /// Adds one way through a function whose other ways are those of `before`, null for the first.

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "compile/graph/memory_plan.h"
 #include "compile/host_read.h"
 #include "compile/type_inference.h"
 #include "core/base/check.h"
@@ -388,6 +389,7 @@ std::shared_ptr<Program> SymbolicProgram::make_program(const Sizes& sizes) const
       each_number(part, set);
       if (g > 0) take_given_types(part, graphs[0], sources);
       infer_types(part.graph);
+      if (!part.graph.buffers.empty()) part.graph = plan_memory(std::move(part.graph));
       if (has_become_one(*of_recorded[g], part.graph)) return nullptr;
       graphs.push_back(std::move(part.graph));
     }
@@ -398,7 +400,7 @@ std::shared_ptr<Program> SymbolicProgram::make_program(const Sizes& sizes) const
 }
 
 std::shared_ptr<const Program> SymbolicProgram::find(const CompiledArguments& call,
-                                                     KernelBuild kernels) {
+                                                     const MakeReady& make_ready) {
   if (!samples_[0].guard.holds_but_for_sizes(call)) return nullptr;
   Sizes sizes = sizes_from([&](size_t input, size_t dim) {
     const size_t inputs = call.inputs.size();
@@ -414,12 +416,18 @@ std::shared_ptr<const Program> SymbolicProgram::find(const CompiledArguments& ca
     return made_.front().second;
   }
   std::shared_ptr<Program> program = make_program(sizes);
-  if (program && kernels != KernelBuild::kNever) {
-    program->request_kernels(kernels == KernelBuild::kAtOnce);
-  }
+  if (program) make_ready(*program);
   if (made_.size() == kMostSizes) made_.pop_back();
   made_.emplace(made_.begin(), std::move(sizes), program);
   return program;
+}
+
+std::vector<std::shared_ptr<const Program>> SymbolicProgram::programs() const {
+  std::vector<std::shared_ptr<const Program>> programs;
+  for (const auto& [sizes, program] : made_) {
+    if (program) programs.push_back(program);
+  }
+  return programs;
 }
 
 std::string SymbolicProgram::description() const {

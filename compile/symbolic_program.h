@@ -9,6 +9,7 @@
 #include "compile/guard.h"
 #include "compile/program.h"
 #include "compile/size_terms.h"
+#include "core/base/function_ref.h"
 
 namespace lockstep::compiler {
 
@@ -35,11 +36,15 @@ class SymbolicProgram {
   /// Whether sizes of inputs that are equal in one of the kinds are equal in the other.
   static bool have_same_equal_sizes(const Guard& a, const Guard& b);
 
-  /// Returns the program for the call, whose kernels are requested; null if the call is of another
-  /// kind, or has sizes that one cannot be made for.
-  std::shared_ptr<const Program> find(const CompiledArguments& call, KernelBuild kernels);
+  /// Is called with a program for sizes that there was none for, before it is used.
+  using MakeReady = FunctionRef<void(Program& program)>;
+  /// Returns the program for the call; null if the call is of another kind, or has sizes that one
+  /// cannot be made for.
+  std::shared_ptr<const Program> find(const CompiledArguments& call, const MakeReady& make_ready);
 
   const std::vector<Sample>& samples() const { return samples_; }
+  /// The programs that are kept, the one that ran last first.
+  std::vector<std::shared_ptr<const Program>> programs() const;
   /// "input 0 is float32[s0, 64], for s0 from 2", or "for s0 in multiples of 8".
   std::string description() const;
 

@@ -129,7 +129,7 @@ void show(const Options& options, const Case& one, DType dtype, double seconds, 
     std::fflush(stdout);
     return;
   }
-  fmt::print("{:<22} {:<8} {:>11.1f} us {:>8.1f} GB/s", one.name, name(dtype), seconds * 1e6,
+  fmt::print("{:<25} {:<8} {:>11.1f} us {:>8.1f} GB/s", one.name, name(dtype), seconds * 1e6,
              gb_per_s);
   if (one.flops > 0) fmt::print(" {:>8.2f} TFLOP/s", tflops);
   if (fallbacks > 0) fmt::print("  (ran on the cpu)");

@@ -5,7 +5,6 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <random>
 
 #include "autograd/autograd.h"
@@ -25,6 +24,7 @@
 #include "core/ops/view/shape.h"
 #include "core/ops/view/view.h"
 #include "core/tensor/generator.h"
+#include "tests/compile/same_bytes.h"
 #include "tests/core/base/environment_variable.h"
 #include "tests/core/base/temporary_directory.h"
 
@@ -43,11 +43,7 @@ CompileOptions for_all_sizes(KernelBuild kernels = KernelBuild::kNever) {
 }
 
 bool equal_bytes(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype() || !same(a.sizes(), b.sizes()) || !same(a.strides(), b.strides())) {
-    return false;
-  }
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return x.nbytes() == 0 || std::memcmp(x.data(), y.data(), x.nbytes()) == 0;
+  return same(a.strides(), b.strides()) && have_same_bytes(a, b);
 }
 
 /// Calls a compiled function with tensors of several sizes, as it is and compiled: results, what
@@ -329,6 +325,25 @@ TEST(SymbolicSizes, GroupsKeepTheirKernel) {
   }
 }
 
+TEST(SymbolicSizes, AKernelForShortRowsReadsNoColumnOfLongOnes) {
+  if (!compiler::find_toolchain({})) GTEST_SKIP() << "there is no C++ compiler";
+  const train::TemporaryDirectory folder;
+  const EnvironmentVariable cache("LOCKSTEP_CACHE_DIR", (folder.path() / "cache").c_str());
+  const compiler::Body body = [](TensorList in) {
+    return std::vector<Tensor>{in[0].mul(0.5).add(1).mul(in[1])};
+  };
+  const CompiledFunction compiled(body, for_all_sizes(KernelBuild::kAtOnce));
+  const auto call = [&](int64_t length, const Tensor& column) {
+    const std::vector<Tensor> inputs = {randn({3, length}), column};
+    return have_same_bytes(compiled(inputs)[0], body(inputs)[0]);
+  };
+  for (const int64_t length : {8, 12, 16}) EXPECT_TRUE(call(length, randn({3, 1})));
+  // What lies behind the column is what is in it, when the kernel is tried.
+  EXPECT_TRUE(call(4096, ones({1 << 14}).slice(0, 0, 3).view({3, 1})));
+  EXPECT_TRUE(call(4096, randn({3, 1})));
+  EXPECT_EQ(compiled.counts().recorded, 2);
+}
+
 /// One step of a random function, whose choice hangs on no size.
 struct SizedStep {
   int operation = 0;
@@ -470,6 +485,19 @@ TEST(SymbolicSizes, MostRandomFunctionsHaveOneProgram) {
     joined += sizes.calls() <= 3 ? 1 : 0;
   }
   EXPECT_GE(joined, 15);
+}
+
+TEST(SymbolicSizes, ASizeThatComesBackRunsAsRecordedCalls) {
+  SizesBeside both(
+      [](TensorList in) { return std::vector<Tensor>{layer_norm(in[0].mul(2).add(1), {8})}; },
+      [](std::span<const int64_t> sizes) {
+        return std::vector<Tensor>{leaf_of({sizes[0], 8})};
+      });
+  for (int64_t n = 4; n < 8; ++n) ASSERT_TRUE(both.same_for({n}));
+  EXPECT_EQ(both.calls(), 2);
+  for (int call = 0; call < 4; ++call) ASSERT_TRUE(both.same_for({6})) << call;
+  EXPECT_EQ(both.calls(), 2);
+  EXPECT_TRUE(both.compiled().programs().front()->is_prepared());
 }
 
 }  // namespace

@@ -26,8 +26,10 @@ namespace lockstep {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 CompiledFunction captured(compiler::Body body, KernelBuild kernels = KernelBuild::kNever) {
   CompileOptions options;
@@ -94,6 +96,31 @@ TEST(CudaCapturedRun, ACallIsOneLaunchBesideCopies) {
   expect_launches(0, 40, kAny, [&] { (void)compiled(x); });
   for (int call = 0; call < 3; ++call) (void)compiled(x);
   expect_launches(1, 0, 2, [&] { (void)compiled(x); });
+}
+
+TEST(CudaCapturedRun, ASizeThatComesBackIsAGraphOfItsOwn) {
+  const compiler::Body body = [](TensorList in) {
+    return std::vector<Tensor>{in[0].mm(in[1]).tanh().mul(2)};
+  };
+  CompileOptions options;
+  options.kernels = KernelBuild::kNever;
+  options.cuda_graphs = true;
+  options.symbolic_sizes = true;
+  const CompiledFunction compiled(body, options);
+  const Tensor weight = randn({16, 16}).to(kGpu);
+  const auto call = [&](int64_t n) {
+    const std::vector<Tensor> inputs{randn({n, 16}).to(kGpu), weight};
+    expect_equal_bits(compiled(inputs)[0], body(inputs)[0]);
+  };
+  for (int round = 0; round < 4; ++round) {
+    for (const int64_t n : {4, 6, 10}) call(n);
+  }
+  EXPECT_EQ(compiled.counts().recorded, 2);
+  EXPECT_THAT(compiled.reasons(), Each(Not(HasSubstr("no CUDA graph"))));
+  for (const int64_t n : {10, 4}) {
+    const std::vector<Tensor> inputs{randn({n, 16}).to(kGpu), weight};
+    expect_launches(1, 0, 3, [&] { (void)compiled(inputs); });
+  }
 }
 
 class CudaCapturedGradients : public ::testing::Test {
