@@ -33,6 +33,7 @@ sanitizer|90|a short training run under the stream sanitizer
 memcheck|180|tests of kernels under compute-sanitizer, where it is installed
 profile|90|time of each kernel of a step, where ncu is installed
 kernels|90|bandwidth and FLOP/s of single operators
+fused|120|functions of several operators, one by one and compiled with kernels of NVRTC
 matmul|120|FLOP/s of matrix products
 calls|60|what small operators cost the host
 streams|60|time of launches, events and copies
@@ -218,6 +219,7 @@ check_overlap() {
 # --- operators, memory, streams ------------------------------------------------------------------
 
 check_kernels() { "$bin/lockstep" bench kernels --device cuda:0 --json "${pass_sizes[@]}"; }
+check_fused() { "$bin/lockstep" bench kernels --compiled --device cuda:0 --json "${pass_sizes[@]}"; }
 check_matmul() { "$bin/lockstep" bench matmul --device cuda:0 --json "${product_sizes[@]}"; }
 check_calls() { "$bin/lockstep" bench calls --device cuda:0 --json "${call_rounds[@]}"; }
 check_streams() { "$bin/lockstep" bench streams --device cuda:0 --json; }

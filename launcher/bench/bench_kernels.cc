@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/compile.h"
 #include "core/base/json_line.h"
 #include "core/device/device_runtime.h"
 #include "core/ops/attention/attention.h"
@@ -34,6 +35,7 @@ struct Options {
   int64_t elements = int64_t{1} << 26;
   int64_t side = 4096;
   double seconds = 0.2;
+  bool compiled = false;
   bool json = false;
 };
 
@@ -114,6 +116,36 @@ void add_products(std::vector<Case>& cases, const TensorOptions& options, int64_
        4.0 * static_cast<double>(q.nbytes()), 2.0 * 64.0 * pairs});
 }
 
+/// Adds functions of several operators, as they are and compiled with kernels, and the bytes that
+/// one pass over memory moves.
+void add_functions(std::vector<Case>& cases, const TensorOptions& options, int64_t elements) {
+  constexpr int64_t kWidth = 1024;
+  const int64_t rows = std::max<int64_t>(elements / kWidth, 2);
+  const std::vector<Tensor> inputs = {randn({rows, kWidth}, options),
+                                      randn({rows, kWidth}, options), randn({kWidth}, options),
+                                      randn({kWidth}, options)};
+  const double one = static_cast<double>(inputs[0].nbytes());
+  using Function = std::function<std::vector<Tensor>(TensorList)>;
+  const auto add_both = [&](const std::string& name, double bytes, const Function& function) {
+    const CompiledFunction compiled = compile(function, {.kernels = KernelBuild::kAtOnce});
+    (void)compiled(inputs);
+    cases.push_back({name, [inputs, function] { (void)function(inputs); }, bytes});
+    cases.push_back({name + ", compiled", [inputs, compiled] { (void)compiled(inputs); }, bytes});
+  };
+  add_both("chain of 5", 2 * one, [](TensorList in) {
+    return std::vector<Tensor>{in[0].mul(1.5).add(0.25).relu().sub(in[0]).mul(0.5)};
+  });
+  add_both("scaled softmax", 2 * one,
+           [](TensorList in) { return std::vector<Tensor>{softmax(in[0].mul(0.125), -1)}; });
+  add_both("norm of sum", 4 * one, [](TensorList in) {
+    const Tensor sum = in[0].add(in[1]);
+    const Tensor centred = sum.sub(sum.mean({-1}, true));
+    const Tensor variance = centred.mul(centred).mean({-1}, true);
+    return std::vector<Tensor>{sum,
+                               gelu(centred.mul(rsqrt(variance.add(1e-5))).mul(in[2]).add(in[3]))};
+  });
+}
+
 void show(const Options& options, const Case& one, DType dtype, double seconds, int64_t fallbacks) {
   const double gb_per_s = one.bytes / seconds / 1e9;
   const double tflops = one.flops / seconds / 1e12;
@@ -142,8 +174,12 @@ void run_kernels(const Options& options) {
   (void)find_runtime(device);  // throws if there is no such device
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     std::vector<Case> cases;
-    add_passes(cases, {dtype, device}, options.elements);
-    add_products(cases, {dtype, device}, options.side);
+    if (options.compiled) {
+      add_functions(cases, {dtype, device}, options.elements);
+    } else {
+      add_passes(cases, {dtype, device}, options.elements);
+      add_products(cases, {dtype, device}, options.side);
+    }
     for (const Case& one : cases) {
       const int64_t before = profile::all_cpu_fallbacks();
       const double seconds = profile::call_seconds(device, options.seconds, one.call);
@@ -165,6 +201,8 @@ void add_bench_kernels(const Verb& bench) {
   verb.option("--side", options->side, "Rows and columns of factors (default 4096)")
       .between(1, 1 << 16);
   verb.option("--seconds", options->seconds, "For each operator (default 0.2)").not_negative();
+  verb.flag("--compiled", options->compiled,
+            "Functions of several operators, as they are and compiled with kernels, instead");
   verb.flag("--json", options->json, "A JSON object for each instead of a line of text");
   verb.runs([options] { run_kernels(*options); });
 }
