@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/regular_file.h"
+#include "core/base/mutex.h"
 #include "core/cuda/nvrtc.h"
 
 namespace lockstep::cuda {
@@ -30,8 +32,26 @@ bool run_command(const std::string& command, std::string& output) {
   return pclose(pipe) == 0;
 }
 
+/// What was compiled in this process, by its text: tests ask for the same kernels again and again.
+struct Modules {
+  Mutex mutex;
+  std::map<std::string, std::string> by_text LS_GUARDED_BY(mutex);
+};
+Modules& known_modules() {
+  static auto* const modules = new Modules;
+  return *modules;
+}
+
 nvrtcResult compile(nvrtcProgram handle, int, const char* const*) {
   FakeProgram& program = program_of(handle);
+  {
+    const MutexLock lock(known_modules().mutex);
+    const auto known = known_modules().by_text.find(program.text);
+    if (known != known_modules().by_text.end()) {
+      program.module = known->second;
+      return NVRTC_SUCCESS;
+    }
+  }
   std::string folder = (fs::temp_directory_path() / "emulated-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return NVRTC_ERROR_OUT_OF_MEMORY;
   const fs::path text = fs::path(folder) / "kernel.cc", module = fs::path(folder) / "module.so";
@@ -45,6 +65,10 @@ nvrtcResult compile(nvrtcProgram handle, int, const char* const*) {
                   program.log);
   if (compiled) program.module = read_whole_file(module);
   fs::remove_all(folder);
+  if (compiled) {
+    const MutexLock lock(known_modules().mutex);
+    known_modules().by_text.emplace(program.text, program.module);
+  }
   return compiled ? NVRTC_SUCCESS : NVRTC_ERROR_COMPILATION;
 }
 
