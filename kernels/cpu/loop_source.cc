@@ -28,6 +28,11 @@ std::string_view stored_type(DType dtype) {
                                                     "float",   "double"};
   return kTypes[static_cast<int>(dtype)];
 }
+/// What is stored of an element that is a class: GCC vectorises no loop that copies whole objects.
+std::string_view member(DType dtype) {
+  if (dtype == DType::kBF16) return ".bits";
+  return dtype == DType::kBool ? ".byte" : "";
+}
 /// The type in which a lane's elements are computed: loops on bf16 convert each to f32.
 std::string_view lane_type(ComputeLane lane) {
   constexpr std::string_view kTypes[] = {"float", "double", "int64_t", "uint8_t", "float"};
@@ -88,7 +93,7 @@ extern "C" [[gnu::visibility("default")]] void lockstep_loop_kernel(int64_t coun
         break;
       case Place::kResult:
         before_ += fmt::format("  auto* const a{0} = static_cast<{1}*>(at[{0}]);\n", at, type);
-        stores_ += fmt::format("    a{0}[i] = e{0};\n", at);
+        stores_ += fmt::format("    a{0}[i]{1} = e{0}{1};\n", at, member(slot.dtype));
         break;
       case Place::kScratch:
       case Place::kRowNumbers:

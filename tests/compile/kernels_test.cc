@@ -20,9 +20,11 @@
 namespace lockstep {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using train::TemporaryDirectory;
 
 class Kernels : public ::testing::Test {
@@ -83,6 +85,19 @@ TEST_F(Kernels, HaveTheBitsOfLoopsInAllDtypes) {
     const Tensor x = randn({size});
     expect_same_bits(body, {x, x.to(DType::kBF16).neg(), x.mul(50).to(DType::kI64), x.gt(0.5)});
   }
+}
+
+TEST_F(Kernels, StoreWhatIsInAnElementAndNotTheObject) {
+  // GCC vectorises no loop that copies objects of classes.
+  const CompiledFunction compiled = expect_same_bits(
+      [](TensorList inputs) {
+        const Tensor y = inputs[0].mul(1.5).add(0.25);
+        return std::vector<Tensor>{y, y.gt(0)};
+      },
+      {randn({5000}).to(DType::kBF16)});
+  const std::string& text = compiled.programs().at(0)->kernels().at(0)->pending()->source().text;
+  EXPECT_THAT(text, AllOf(HasSubstr("[i].bits = e"), HasSubstr("[i].byte = e")));
+  EXPECT_THAT(text, Not(HasSubstr("[i] = e")));
 }
 
 TEST_F(Kernels, ComputeArgumentsThatVectorsDoNotHandle) {
