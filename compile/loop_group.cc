@@ -208,8 +208,7 @@ LoopGroup::LoopGroup(const LoopGroup& alike, const Graph& graph, std::span<const
       draws_(alike.draws_),
       names_(alike.names_),
       device_(alike.device_),
-      backend_(alike.backend_),
-      kernel_(alike.kernel_) {
+      backend_(alike.backend_) {
   const auto require = [&](bool fits) {
     LS_CHECK(fits, Error, "[compile] the group of {} cannot run with these sizes.", names_);
   };
@@ -240,9 +239,8 @@ LoopGroup::LoopGroup(const LoopGroup& alike, const Graph& graph, std::span<const
     }
   }
   // How long rows are may decide how a kernel reads them.
-  if (kernel_.pending() != nullptr && source().text != kernel_.pending()->source().text) {
-    kernel_ = GroupKernel();
-  }
+  const PendingKernel* const made = alike.kernel_.pending();
+  if (made != nullptr && made->source().text == source().text) kernel_ = alike.kernel_;
 }
 
 int32_t LoopGroup::add_slot(LoopProgram::Slot slot) {

@@ -60,6 +60,11 @@ int ProgramCache::Entry::count() const {
   return split ? static_cast<int>(split->ways().size()) + refused : 1;
 }
 
+std::vector<std::shared_ptr<const Program>> ProgramCache::Entry::programs() const {
+  if (symbolic) return symbolic->programs();
+  return program ? std::vector{program} : std::vector<std::shared_ptr<const Program>>();
+}
+
 std::pair<const ProgramCache::Entry*, std::shared_ptr<const Program>> ProgramCache::find(
     const CompiledArguments& call) {
   for (const Entry& entry : entries_) {
@@ -328,16 +333,11 @@ std::vector<std::string> ProgramCache::reasons() const {
 
 void ProgramCache::add_capture_refusals(std::vector<std::string>& reasons) const {
   for (const Entry& entry : entries_) {
-    const auto add = [&](const std::shared_ptr<const Program>& program) {
+    for (const std::shared_ptr<const Program>& program : entry.programs()) {
       for (const std::string& why : program->capture_refusals()) {
         const std::string reason = "no CUDA graph of " + why;
         if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
       }
-    };
-    if (entry.symbolic) {
-      std::ranges::for_each(entry.symbolic->programs(), add);
-    } else if (entry.program) {
-      add(entry.program);
     }
   }
 }
@@ -355,11 +355,7 @@ std::vector<std::shared_ptr<const Program>> ProgramCache::programs() const {
   const MutexLock lock(mutex_);
   std::vector<std::shared_ptr<const Program>> programs;
   for (const Entry& entry : entries_) {
-    if (entry.symbolic) {
-      std::ranges::copy(entry.symbolic->programs(), std::back_inserter(programs));
-    } else if (entry.program) {
-      programs.push_back(entry.program);
-    }
+    std::ranges::copy(entry.programs(), std::back_inserter(programs));
     if (entry.split) std::ranges::copy(entry.split->ways(), std::back_inserter(programs));
   }
   return programs;

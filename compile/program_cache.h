@@ -51,6 +51,8 @@ class ProgramCache {
     bool captured_are_as_recorded() const;
     bool may_change_captured(TensorList inputs) const;
     int count() const;
+    /// The program, or those for the sizes that are kept; not the ways of `split`.
+    std::vector<std::shared_ptr<const Program>> programs() const;
   };
   struct Choice {
     std::shared_ptr<const Program> program = nullptr;     ///< to be run, if any

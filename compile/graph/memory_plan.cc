@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/base/check.h"
+#include "core/memory/units.h"
 
 namespace lockstep::compiler {
 
@@ -21,10 +22,9 @@ struct Life {
   bool may_share = true;
 };
 
-/// Bytes as allocators lend them.
-size_t rounded(int64_t bytes) {
-  constexpr size_t kGranule = 512;
-  return (static_cast<size_t>(bytes) + kGranule - 1) / kGranule * kGranule;
+/// Bytes as the device's allocator lends them (core/memory/caching_allocator.h).
+size_t lent_bytes(const ValueType& type) {
+  return round_up(static_cast<size_t>(bytes_of(type)), type.device == kCPU ? 64 : 512);
 }
 
 /// The first and the last node of the group of each node.
@@ -100,7 +100,7 @@ std::vector<Life> lives_of(const Graph& graph) {
       if (id == kAbsent || memory[static_cast<size_t>(id)] != id) continue;
       Life& life = life_of(id);
       life.value = id;
-      life.bytes = rounded(bytes_of(type_of(graph, id)));
+      life.bytes = lent_bytes(type_of(graph, id));
       life.first = together.first[i];
       life.last = together.last[i];
       life.has_memory = node.group == -1;

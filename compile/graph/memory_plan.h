@@ -21,8 +21,6 @@ struct PlannedBuffer {
   size_t bytes = 0;
   size_t values = 0;     ///< how many have it
   size_t last_node = 0;  ///< behind which it is not read any more
-
-  friend bool operator==(const PlannedBuffer&, const PlannedBuffer&) = default;
 };
 /// The buffers of a graph, by their numbers; none for a graph without a plan.
 std::vector<PlannedBuffer> planned_buffers(const Graph& graph);
