@@ -33,4 +33,8 @@ struct KeptLoop final : ElementLoop {
   StoreFunction store = nullptr;  ///< null if the result is stored in its lane
 };
 
+inline const KeptLoop& loop_of(const LoopProgram::Step& step) {
+  return static_cast<const KeptLoop&>(*step.loop);
+}
+
 }  // namespace lockstep::cpu

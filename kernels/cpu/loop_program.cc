@@ -42,6 +42,14 @@ void fill_block(std::byte* to, const std::byte* element, int64_t count, int64_t 
   }
 }
 
+/// Whether a kernel of the program computes for about as long as its memory takes: plain stores are
+/// then written meanwhile, and a block that is streamed behind the kernel is not.
+bool computes_long(const LoopProgram& program) {
+  constexpr size_t kManySteps = 16;
+  const auto is_heavy = [](const LoopProgram::Step& step) { return loop_of(step).heavy; };
+  return program.steps.size() >= kManySteps || std::ranges::any_of(program.steps, is_heavy);
+}
+
 /// Runs a program on parts of its elements, each on one thread.
 class ProgramRun {
  public:
@@ -60,7 +68,13 @@ class ProgramRun {
       if (slot.place == Place::kColumn || is_apart(slot) || slot.drawn) ++filled_;
       heavy_ = heavy_ || slot.drawn;
     }
-    streamed_ = worth_streaming(bytes);
+    streamed_ = worth_streaming(bytes) && (kernel == nullptr || !computes_long(program));
+    for (size_t i = 0; i < program.slots.size(); ++i) {
+      const LoopProgram::Slot& slot = program.slots[i];
+      if (!stays(slot)) moving_.push_back(i);
+      const bool waits = kernel != nullptr || slot.drawn;
+      if (is_streamed(slot) && waits) streamed_last_.push_back(static_cast<int32_t>(i));
+    }
     for (const LoopProgram::Step& step : program.steps) {
       const KeptLoop& loop = loop_of(step);
       heavy_ = heavy_ || loop.heavy;
@@ -88,11 +102,10 @@ class ProgramRun {
   using Place = LoopProgram::Place;
   struct Rooms {
     std::vector<std::byte*> at;  ///< where each slot's block begins
-    std::byte* buffers;
-    std::byte* lanes;    ///< of an operand or result that is not stored in its lane
-    std::byte* numbers;  ///< each as a block of equal elements, in the order of the steps
-    std::byte* filled;   ///< what a block reads of columns, gathered rows and drawn slots
-    std::byte* rows;     ///< each repeated, in the order of the slots
+    std::byte* lanes;            ///< of an operand or result that is not stored in its lane
+    std::byte* numbers;          ///< each as a block of equal elements, in the order of the steps
+    std::byte* filled;           ///< what a block reads of columns, gathered rows and drawn slots
+    std::byte* rows;             ///< each repeated, in the order of the slots
   };
 
   Rooms make_rooms() const {
@@ -101,18 +114,39 @@ class ProgramRun {
         thread_workspace(WorkspaceUse::kLoopProgram)
             .room(static_cast<size_t>((buffers + numbers_ + filled_ + 4) * kRoom + row_bytes_)));
     Rooms rooms{.at = std::vector<std::byte*>(program_.slots.size()),
-                .buffers = room,
                 .lanes = room + buffers * kRoom,
                 .numbers = room + (buffers + 4) * kRoom,
                 .filled = room + (buffers + 4 + numbers_) * kRoom,
                 .rows = room + (buffers + 4 + numbers_ + filled_) * kRoom};
+    place_those_that_stay(rooms.at, room);
     if (kernel_ == nullptr) fill_numbers(rooms.numbers);
     fill_rows(rooms.rows);
     return rooms;
   }
+  void place_those_that_stay(std::vector<std::byte*>& at, std::byte* buffers) const {
+    int32_t result = 0;
+    for (size_t i = 0; i < program_.slots.size(); ++i) {
+      const LoopProgram::Slot& slot = program_.slots[i];
+      if (!stays(slot)) continue;
+      if (slot.place == Place::kNumber || slot.place == Place::kRowNumbers) {
+        at[i] = static_cast<std::byte*>(memory_[i]);
+      } else if (slot.place == Place::kResult && kernel_ != nullptr) {
+        at[i] = buffers + result++ * kRoom;  // a kernel writes all of them at once
+      } else {
+        at[i] = buffers + slot.buffer * kRoom;
+      }
+    }
+  }
 
-  static const KeptLoop& loop_of(const LoopProgram::Step& step) {
-    return static_cast<const KeptLoop&>(*step.loop);
+  /// Whether the slot's blocks are written to memory from a buffer.
+  bool is_streamed(const LoopProgram::Slot& slot) const {
+    return streamed_ && slot.place == Place::kResult;
+  }
+  /// Whether all blocks of the slot begin at the same address.
+  bool stays(const LoopProgram::Slot& slot) const {
+    const bool is_buffer = slot.place == Place::kScratch || is_streamed(slot);
+    const bool is_there = slot.place == Place::kNumber || slot.place == Place::kRowNumbers;
+    return (is_buffer || is_there) && !slot.drawn;
   }
   static int64_t room_of(int64_t bytes) { return (bytes + 63) / 64 * 64; }
   /// Whether a block reads a repeated copy of a row.
@@ -212,9 +246,8 @@ class ProgramRun {
     std::vector<std::byte*>& at = rooms.at;
     const std::byte* row = rooms.rows;
     std::byte* filled = rooms.filled;
-    int32_t result = 0;
     size_t draw = 0;
-    for (size_t i = 0; i < program_.slots.size(); ++i) {
+    for (const size_t i : moving_) {
       const LoopProgram::Slot& slot = program_.slots[i];
       const int64_t bytes = bytes_of(slot.dtype);
       auto* const base = static_cast<std::byte*>(memory_[i]);
@@ -240,41 +273,31 @@ class ProgramRun {
         at[i] = filled;
         expand_column(filled, slot, base, first, length);
         filled += kRoom;
-      } else if (slot.place == Place::kNumber || slot.place == Place::kRowNumbers) {
-        at[i] = base;
-      } else if (slot.place == Place::kArray) {
+      } else {
         at[i] = base + first * bytes;
         if (streamed_) {
           fetch_ahead(reinterpret_cast<const char*>(at[i]) + 2 * kBlock * bytes, kBlock * bytes);
         }
-      } else if (slot.place == Place::kResult && !streamed_) {
-        at[i] = base + first * bytes;
-      } else if (slot.place == Place::kResult && kernel_ != nullptr) {
-        at[i] = rooms.buffers + result++ * kRoom;  // a kernel writes all of them at once
-      } else {
-        at[i] = rooms.buffers + slot.buffer * kRoom;
       }
     }
     if (kernel_ != nullptr) {
       kernel_(length, reinterpret_cast<void* const*>(at.data()), constants_.data());
+    } else {
+      const std::byte* number = rooms.numbers;
+      for (const LoopProgram::Step& step : program_.steps) {
+        compute(step, length, at, number, rooms.lanes);
+        // At once: the next step may take its buffer.
+        if (is_streamed(slot(step.result))) stream_result(step.result, first, length, at);
+      }
     }
-    const std::byte* number = rooms.numbers;
-    for (const LoopProgram::Step& step : program_.steps) {
-      if (kernel_ == nullptr) compute(step, length, at, number, rooms.lanes);
-      stream_result(static_cast<size_t>(step.result), first, length, at);
-    }
-    for (size_t i = 0; i < program_.slots.size(); ++i) {
-      if (program_.slots[i].drawn) stream_result(i, first, length, at);
-    }
+    for (const int32_t result : streamed_last_) stream_result(result, first, length, at);
   }
 
-  /// Writes a block of a result to memory, if it is not there.
-  void stream_result(size_t number, int64_t first, int64_t length,
+  void stream_result(int32_t number, int64_t first, int64_t length,
                      const std::vector<std::byte*>& at) const {
-    const LoopProgram::Slot& result = program_.slots[number];
-    if (!streamed_ || result.place != Place::kResult) return;
-    const int64_t bytes = bytes_of(result.dtype);
-    stream(static_cast<std::byte*>(memory_[number]) + first * bytes, at[number], length * bytes);
+    const int64_t bytes = bytes_of(slot(number).dtype);
+    stream(static_cast<std::byte*>(memory(number)) + first * bytes, at[static_cast<size_t>(number)],
+           length * bytes);
   }
 
   void compute(const LoopProgram::Step& step, int64_t length, const std::vector<std::byte*>& at,
@@ -321,6 +344,8 @@ class ProgramRun {
   int64_t results_ = 0;
   int64_t filled_ = 0;
   int64_t row_bytes_ = 0;
+  std::vector<size_t> moving_;          ///< slots whose address is another for each block
+  std::vector<int32_t> streamed_last_;  ///< slots that are written behind all steps of a block
 };
 
 void run_program(const LoopProgram& program, int64_t count, std::span<void* const> memory,

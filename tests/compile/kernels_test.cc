@@ -100,6 +100,39 @@ TEST_F(Kernels, StoreWhatIsInAnElementAndNotTheObject) {
   EXPECT_THAT(text, Not(HasSubstr("[i] = e")));
 }
 
+TEST_F(Kernels, OfLongChainsComputeFourVectorsAtOnce) {
+  const auto body = [](TensorList inputs) {
+    const Tensor &x = inputs[0], &row = inputs[1], &column = inputs[2], &number = inputs[3];
+    const Tensor first = x.mul(1.5).sub(row).relu().add(column).mul(number);
+    const Tensor second = first.sub(x).mul(row).add(0.25).relu().sub(column);
+    return std::vector<Tensor>{second.mul(first), first, second.add(number)};
+  };
+  // Short rows are repeated in a block; long ones are not, and a column of those is a number.
+  for (const int64_t length : {31, 32, 600}) {
+    for (const int64_t rows : {40, 1001}) {
+      const CompiledFunction compiled = expect_same_bits(
+          body, {randn({rows, length}), randn({length}), randn({rows, 1}), randn({})});
+      const auto kernels = compiled.programs().at(0)->kernels();
+      ASSERT_EQ(kernels.size(), 1);
+      EXPECT_THAT(kernels[0]->pending()->source().text, HasSubstr("_3 = as_stored<float>"));
+    }
+  }
+}
+
+TEST_F(Kernels, ThatPassTheCacheHaveTheSameBits) {
+  manual_seed(3);
+  const Tensor x = randn({9'000'011});  // more than a cache with its results
+  expect_same_bits(
+      [](TensorList inputs) {
+        const Tensor y = inputs[0].mul(1.5).relu();
+        return std::vector<Tensor>{y, y.sub(inputs[0]), y.gt(0.5)};
+      },
+      {x});
+  expect_same_bits(chain_of_eight, {x});
+  expect_same_bits([](TensorList inputs) { return std::vector<Tensor>{inputs[0].mul(2).gelu()}; },
+                   {x});
+}
+
 TEST_F(Kernels, ComputeArgumentsThatVectorsDoNotHandle) {
   const Tensor x = arange(10'000, DType::kF32).sub(5000).mul(2e5);
   expect_same_bits(
