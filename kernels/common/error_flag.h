@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "core/base/host_device.h"
@@ -15,7 +14,8 @@ struct ErrorFlag {
 #if defined(__CUDA_ARCH__)
     *static_cast<volatile uint32_t*>(word) = 1;
 #else
-    std::atomic_ref(*word).store(1, std::memory_order_relaxed);
+    // <atomic> is dear to read, and kernels that are made at run time would read it each time.
+    __atomic_store_n(word, 1, __ATOMIC_RELAXED);
 #endif
   }
 };

@@ -6,6 +6,10 @@
 #include "kernels/cpu/converted.h"
 #include "kernels/cpu/wide_vectors.h"
 
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
 namespace lockstep::cpu {
 
 namespace {

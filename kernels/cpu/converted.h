@@ -5,10 +5,6 @@
 
 #include "core/tensor/dtype.h"
 
-#if defined(__F16C__)
-#include <immintrin.h>
-#endif
-
 namespace lockstep::cpu {
 
 /// How a bool is stored. It is read as a byte, because a C++ bool with another value than 0 or 1 is
@@ -21,6 +17,27 @@ struct HalfWord {
   uint16_t bits;
 };
 
+#if defined(__F16C__)
+// The builtins of <immintrin.h>, which is half of what a compiler reads for a kernel that is made
+// at run time.
+using EightHalfWords = short __attribute__((vector_size(16)));
+using FourFloats = float __attribute__((vector_size(16)));
+inline float float_of(HalfWord half) {
+  return __builtin_ia32_vcvtph2ps(EightHalfWords{static_cast<short>(half.bits)})[0];
+}
+/// Rounded to nearest even.
+inline HalfWord half_of(float value) {
+  return {static_cast<uint16_t>(__builtin_ia32_vcvtps2ph(FourFloats{value}, 0)[0])};
+}
+#else
+inline float float_of(HalfWord word) {
+  Half half;
+  half.bits = word.bits;
+  return static_cast<float>(half);
+}
+inline HalfWord half_of(float value) { return {Half(value).bits}; }
+#endif
+
 /// An element in another type. Floats become integers by truncation, and truth values by comparison
 /// with 0.
 template <class To, class From>
@@ -32,23 +49,13 @@ To converted(From value) {
   } else if constexpr (std::is_same_v<From, BFloat16>) {
     return converted<To>(static_cast<float>(value));
   } else if constexpr (std::is_same_v<From, HalfWord>) {
-#if defined(__F16C__)
-    return converted<To>(_cvtsh_ss(value.bits));
-#else
-    Half half;
-    half.bits = value.bits;
-    return converted<To>(static_cast<float>(half));
-#endif
+    return converted<To>(float_of(value));
   } else if constexpr (std::is_same_v<To, Truth>) {
     return Truth{static_cast<uint8_t>(value != From(0) ? 1 : 0)};
   } else if constexpr (std::is_same_v<To, BFloat16>) {
     return BFloat16(static_cast<float>(value));
   } else if constexpr (std::is_same_v<To, HalfWord>) {
-#if defined(__F16C__)
-    return HalfWord{static_cast<uint16_t>(_cvtss_sh(static_cast<float>(value), 0))};
-#else
-    return HalfWord{Half(static_cast<float>(value)).bits};
-#endif
+    return half_of(static_cast<float>(value));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     return static_cast<To>(static_cast<int64_t>(value));
   } else {
