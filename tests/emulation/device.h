@@ -3,7 +3,6 @@
 // CUDA device code for g++: included before every .cu file that is compiled for the emulated GPU.
 // Device features that are missing here do not compile.
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>

@@ -12,6 +12,7 @@
 #include "tests/emulation/fake_cupti.h"
 #include "tests/emulation/fake_driver.h"
 #include "tests/emulation/fake_driver_entry.h"
+#include "tests/emulation/modules.h"
 #include "tests/emulation/queued_work.h"
 
 namespace lockstep::cuda {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string_view>
 
 namespace lockstep::emulation {
@@ -21,11 +20,5 @@ struct Registration {
 
 /// Returns null if no kernel has this name.
 const Kernel* find_kernel(std::string_view name);
-
-/// Loads a module that NVRTC's stand-in made (fake_nvrtc.h) as a library, which is closed with the
-/// result. Null if the image is something else.
-std::shared_ptr<void> load_module(const void* image);
-/// Returns null if the module has no kernel of this name.
-const Kernel* find_kernel(void* module, const char* name);
 
 }  // namespace lockstep::emulation
