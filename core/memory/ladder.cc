@@ -3,12 +3,16 @@
 #include <algorithm>
 
 #include "core/base/mutex.h"
+#include "core/device/active_capture.h"
 #include "core/memory/allocator_state.h"
 
 namespace lockstep {
 
 Chunk* CachingAllocator::State::find(const Request& request, HeapLock& lock) {
-  const bool polls = request.options.stream_reuse == StreamReuse::kPoll;
+  // Marks that are captured stand for work that does not run: of it a poll learns nothing, and only
+  // a wait is part of the graph.
+  const bool polls =
+      request.options.stream_reuse == StreamReuse::kPoll && active_capture() == nullptr;
   const auto search = [&]() LS_REQUIRES(request.heap.lock) {
     return request.heap.take(request.size, request.small, request.options);
   };

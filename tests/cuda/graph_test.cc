@@ -13,6 +13,7 @@
 #include "core/device/replay_listener.h"
 #include "core/device/stream_sanitizer.h"
 #include "core/dispatch/call_op.h"
+#include "core/memory/caching_allocator.h"
 #include "core/ops/factory/copy.h"
 #include "core/ops/factory/factory.h"
 #include "core/ops/pointwise/pointwise.h"
@@ -308,6 +309,41 @@ TEST(CudaGraph, TakesStreamsThatForkAndJoin) {
   in.fill_(2);
   graph.replay();
   EXPECT_THAT(floats_of(out), Each(21.0f * 22));
+}
+
+TEST(CudaGraph, MemoryThatAnotherStreamReadsIsReusedBehindIt) {
+  CachingAllocator& memory = caching_allocator(kGpu);
+  const AllocatorOptions before = memory.options();
+  for (const StreamReuse reuse : {StreamReuse::kWait, StreamReuse::kPoll}) {
+    AllocatorOptions options = before;
+    options.stream_reuse = reuse;
+    memory.set_options(options);
+    const Tensor in = of(1), out = of(0);
+    const OwnedStream side(kGpu);
+    CudaGraph graph(kGpu);
+    graph.capture([&] {
+      // So large that the pool has no other memory for the next.
+      constexpr int64_t kLarge = int64_t{32} << 20;
+      Tensor read = empty({kLarge}, {DType::kF32, kGpu});
+      const void* const place = read.data();
+      read.slice(0, 0, 64).copy_(in * 10);
+      side.get().wait_stream(current_stream(kGpu));
+      {
+        const StreamGuard guard(side.get());
+        out.add_(read.slice(0, 0, 64));
+      }
+      read.record_stream(side.get());
+      read = {};
+      const int64_t waits = memory.memory_stats().num_stream_waits;
+      const Tensor next = empty({kLarge}, {DType::kF32, kGpu});
+      EXPECT_EQ(next.data(), place);
+      EXPECT_EQ(memory.memory_stats().num_stream_waits, waits + 1) << "the graph orders them";
+      current_stream(kGpu).wait_stream(side.get());
+    });
+    graph.replay();
+    EXPECT_THAT(floats_of(out), Each(10.0f));
+  }
+  memory.set_options(before);
 }
 
 TEST(CudaGraph, AStreamThatDoesNotJoinIsAnError) {
