@@ -87,8 +87,8 @@ struct CachingAllocator::State {
     chunk->phase = current_phase();
     chunk->handle += Chunk::kLoan;
     if (kCanPoison && poisons) {
-      unpoison(chunk->address, bytes);
-      poison(chunk->address + bytes, chunk->size - bytes);
+      unpoison(chunk->address, chunk->size);
+      if (heap.pool == 0) poison(chunk->address + bytes, chunk->size - bytes);
     }
     heap.counts.add(chunk->size, bytes, small);
     publish_if_due(heap);
@@ -109,7 +109,8 @@ struct CachingAllocator::State {
   }
   Block allocate_slowly(Heap& heap, size_t bytes);
   void free_slowly(Heap& heap, Chunk* chunk, HeapLock& lock) noexcept LS_REQUIRES(heap.lock);
-  /// Poisons a freed chunk, unless it belongs to a pool: a graph may replay on it.
+  /// Poisons a freed chunk, unless it belongs to a pool: a graph may replay on it. Nor are bytes
+  /// behind a request poisoned there, which an earlier block may have had in the graph.
   void close(const Heap& heap, const Chunk* chunk) const noexcept {
     if (kCanPoison && poisons && heap.pool == 0) poison(chunk->address, chunk->size);
   }
