@@ -25,13 +25,13 @@ bool is_looked_at() {
 
 }  // namespace
 
-CapturedStep::CapturedStep(const nn::Module& model, std::string refusal, std::string update_refusal)
-    : device_(model.device()),
+CapturedStep::CapturedStep(Device device, std::vector<Tensor> weights, std::vector<Tensor> buffers,
+                           std::string refusal, std::string update_refusal)
+    : device_(device),
+      weights_(std::move(weights)),
+      buffers_(std::move(buffers)),
       refusal_(std::move(refusal)),
-      update_refusal_(std::move(update_refusal)) {
-  for (const nn::NamedParameter& each : model.named_parameters()) weights_.push_back(each.tensor);
-  for (const nn::NamedParameter& each : model.named_buffers()) buffers_.push_back(each.tensor);
-}
+      update_refusal_(std::move(update_refusal)) {}
 
 CapturedStep::~CapturedStep() = default;
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/cuda/graph.h"
-#include "nn/module.h"
+#include "core/tensor/tensor.h"
 
 namespace lockstep::train {
 
@@ -28,9 +28,10 @@ namespace lockstep::train {
 class CapturedStep {
  public:
   /// `refusal`: why the passes of these runs cannot be captured; empty if they may be.
-  /// `update_refusal`: the same of updates. The parameters and buffers of `model` must stay those
-  /// that they are.
-  CapturedStep(const nn::Module& model, std::string refusal, std::string update_refusal);
+  /// `update_refusal`: the same of updates. `weights` are what updates change, all of a model or
+  /// this rank's parts, `buffers` what passes change; both must stay those that they are.
+  CapturedStep(Device device, std::vector<Tensor> weights, std::vector<Tensor> buffers,
+               std::string refusal, std::string update_refusal);
   ~CapturedStep();
   CapturedStep(const CapturedStep&) = delete;
   CapturedStep& operator=(const CapturedStep&) = delete;

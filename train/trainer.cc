@@ -154,7 +154,7 @@ Trainer Trainer::create(const config::RunConfig& config, std::unique_ptr<Task>& 
     require_same_arithmetic(*group, arithmetic_facts(settings.device));
   }
   use_threads(config, settings.device);
-  auto captured = captured_step_of(config, *task, group, settings, updates);
+  auto captured = captured_step_of(config, *task, group, sharded.get(), settings, updates);
   return Trainer(group, std::move(settings), std::move(task),
                  fresh ? std::move(fresh) : std::move(optimizer), std::move(scaler),
                  std::move(early_update), std::move(reducer), std::move(sharded), std::move(local),

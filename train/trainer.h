@@ -329,6 +329,7 @@ class Trainer {
   void take_parts(Legacy& legacy);
   static std::unique_ptr<CapturedStep> captured_step_of(const config::RunConfig& config, Task& task,
                                                         const dist::ProcessGroup* group,
+                                                        const dist::ShardedModel* sharded,
                                                         const Settings& settings,
                                                         const Optimizer& optimizer);
   static std::string capture_refusal(const config::RunConfig& config, Task& task,

@@ -22,13 +22,12 @@ namespace lockstep::train {
 /// Why the passes of such a run are no graph; empty if they may be.
 std::string Trainer::capture_refusal(const config::RunConfig& config, Task& task,
                                      const dist::ProcessGroup* group, const Settings& settings) {
-  const bool is_spread = group != nullptr && train::is_sharded(config, group);
   if (settings.device.type != DeviceType::kCUDA) {
     return "the device is " + to_string(settings.device) + ", not a GPU";
   }
   if (settings.outcome.updates_early) return "optimizer.optimizer_in_backward updates in them";
   if (settings.host_activations) return "train.offload_activations copies to the host";
-  if (is_spread) return "parallel.strategy spreads the model over ranks";
+  if (config.parallel().cpu_offload()) return "parallel.cpu_offload updates on the host";
   if (config.parallel().has_local_sgd()) return "ranks take steps of their own";
   if (config.parallel().communication_hook_case() != 0) return "gradients are compressed";
   if (group != nullptr && !task.model().named_buffers().empty()) {
@@ -39,6 +38,7 @@ std::string Trainer::capture_refusal(const config::RunConfig& config, Task& task
 
 std::unique_ptr<CapturedStep> Trainer::captured_step_of(const config::RunConfig& config, Task& task,
                                                         const dist::ProcessGroup* group,
+                                                        const dist::ShardedModel* sharded,
                                                         const Settings& settings,
                                                         const Optimizer& optimizer) {
   if (!config.compile().cuda_graphs()) return nullptr;
@@ -48,8 +48,15 @@ std::unique_ptr<CapturedStep> Trainer::captured_step_of(const config::RunConfig&
   } else if (settings.updates_together) {
     of_update = "ranks meet before it";
   }
-  return std::make_unique<CapturedStep>(
-      task.model(), capture_refusal(config, task, group, settings), std::move(of_update));
+  std::vector<Tensor> weights, buffers;
+  const auto add = [](std::vector<Tensor>& to, const auto& named) {
+    for (const auto& each : named) to.push_back(each.tensor);
+  };
+  sharded ? add(weights, sharded->parameters()) : add(weights, task.model().named_parameters());
+  add(buffers, task.model().named_buffers());
+  return std::make_unique<CapturedStep>(settings.device, std::move(weights), std::move(buffers),
+                                        capture_refusal(config, task, group, settings),
+                                        std::move(of_update));
 }
 
 std::vector<std::string> Trainer::compile_reasons() const {
@@ -80,6 +87,9 @@ bool Trainer::replay_passes(StepInFlight& step) {
   default_generator().set_position(static_cast<uint64_t>(step.batch),
                                    static_cast<uint32_t>(share.first_micro_batch));
   const bool captures = !captured_->has_passes();
+  // In a capture each unit is to be gathered, also one whose values an evaluation has gathered; and
+  // what a replay gathers is out of date once the step has ended, as without.
+  if (sharded_ != nullptr) sharded_->mark_changed();
   if (captures) {
     StepInFlight pattern;
     pattern.batch = step.batch;

@@ -157,6 +157,7 @@ class ShardedModel final : public GradientSync {
   Tensor blocks_of_all(const Tensor& own) const override;
 
   void begin_step() override;
+  void forget_step() override;
   /// Requires ShardOptions::uneven_passes.
   void deal_out(const LeafDeal& deal) override;
   void begin_leaf() override;

@@ -45,6 +45,17 @@ void ShardedModel::begin_step() {
   times_.step_begun(units_.size());
 }
 
+void ShardedModel::forget_step() {
+  in_flight_.clear();
+  on_the_way_.clear();
+  stack_.clear();
+  for (const auto& unit : units_) {
+    unit->gradients.forget();
+    unit->values.abandon();
+  }
+  mark_changed();  // what was to be gathered is not there
+}
+
 void ShardedModel::deal_out(const LeafDeal& deal) {
   check_deal("fully_shard", deal, options_.tree_leaves, group_.size());
   LS_CHECK(options_.uneven_passes, DistError,

@@ -56,6 +56,15 @@ void UnitGradients::begin_step() {
   row_ = 0;
 }
 
+void UnitGradients::forget() {
+  for (const Pending& each : std::exchange(pending_, {})) {
+    give_back(each.sent);
+    give_back(each.more);
+  }
+  subtrees_ = sent_sums_ = {};
+  begin_step();
+}
+
 void UnitGradients::begin_leaf(int64_t row) {
   row_ = row;
   needs_places_ = true;

@@ -63,6 +63,8 @@ class UnitGradients {
   void deal_out(const LeafDeal& deal, int64_t rows);
   /// Forgets sums and gradients: a new step.
   void begin_step();
+  /// Does that without waiting for sums that have begun, which will never end.
+  void forget();
   /// The next backwards write into row `row`.
   void begin_leaf(int64_t row);
   /// Gives the gradients places in the arena, unless they have them.

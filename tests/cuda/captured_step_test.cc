@@ -6,24 +6,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <functional>
 #include <limits>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "autograd/grad_mode.h"
-#include "core/device/active_capture.h"
 #include "core/ops/factory/factory.h"
-#include "core/tensor/generator.h"
-#include "dist/group/process_group.h"
 #include "tests/cuda/gpu.h"
+#include "tests/cuda/mirrored_rank.h"
 #include "tests/emulation/queued_work.h"
 #include "tests/train/step_story.h"
 #include "tests/train/table_run.h"
 #include "tests/train/tiny_run.h"
-#include "train/build.h"
 
 namespace lockstep::train {
 namespace {
@@ -33,15 +27,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-constexpr const char* kOnGpu = "device: \"cuda\" ";
-constexpr const char* kGraphs = "compile { cuda_graphs: true } ";
-
-/// All results of a step but for times, and where its random numbers ended.
-std::string all_of(const StepResult& step) {
-  const RandomKey next = default_generator().state();
-  return text_of(step) + fmt::format("{} {} {}\n", next.step, next.micro_batch, next.call);
-}
 
 /// Results of `steps` steps; those that were replayed are added to `replayed`.
 std::string story(Trainer& trainer, int steps, std::vector<int64_t>* replayed = nullptr,
@@ -263,49 +248,6 @@ TEST(CapturedStep, IsFoundNotFiniteAsWithout) {
     return text + story(trainer, 2);
   };
   EXPECT_TRUE(run(kGraphs) == run(""));
-}
-
-/// Seen from one of two ranks that compute the same: sums are twice its own values, computed where
-/// these are.
-class MirroredGroup final : public dist::ProcessGroup {
- public:
-  MirroredGroup() : ProcessGroup(0, 2, "world") {}
-  const char* backend() const noexcept override { return "nccl"; }
-  bool adds_in_one_order() const noexcept override { return false; }
-  std::unique_ptr<ProcessGroup> subgroup(std::vector<int>, std::string) override { return {}; }
-  std::optional<uint64_t> bytes_sent() const noexcept override { return std::nullopt; }
-  void abort(const std::string&) noexcept override {}
-
-  int sums_on_gpu = 0;  ///< calls, those of captures among them
-  bool goes_through_the_cpu = false;
-  std::function<void(const Tensor&)> on_cpu = [](const Tensor&) {};
-
- private:
-  dist::Work start(Launch launch) override {
-    const NoGradGuard no_grad;
-    const dist::Operation& operation = launch.operations.front();
-    if (operation.kind == dist::OpKind::kAllGather) {
-      const size_t bytes = bytes_of(operation);
-      for (const size_t rank : {0, 1}) {
-        std::memmove(static_cast<char*>(operation.output) + rank * bytes, operation.input, bytes);
-      }
-    }
-    if (operation.kind != dist::OpKind::kAllReduce) return {};
-    if (goes_through_the_cpu && launch.device.type == DeviceType::kCUDA) {
-      require_no_capture("all_reduce", "the sum is made on the cpu");
-    }
-    if (operation.reduction.op == dist::ReduceOp::kSum) launch.tensors.front().mul_(2);
-    if (launch.device.type == DeviceType::kCUDA) ++sums_on_gpu;
-    if (launch.device.type == DeviceType::kCPU) on_cpu(launch.tensors.front());
-    return {};
-  }
-};
-
-/// A trainer that is a rank of two.
-Trainer trainer_of_two(const TemporaryDirectory& folder, const std::string& more,
-                       MirroredGroup& group) {
-  const config::RunConfig config = tiny_run(folder, kOnGpu + more);
-  return Trainer::create(config, build_task(config, share_of_step(config.train(), &group)), &group);
 }
 
 TEST(CapturedStep, HoldsTheSumsOfBuckets) {
