@@ -151,9 +151,10 @@ __device__ inline void store_as(DType dtype, void* at, T value) {
   }
 }
 
-/// Adjacent elements read or written by one instruction of up to 16 bytes.
+/// Adjacent elements read or written by instructions of up to 16 bytes, which is all that their
+/// place has to be a multiple of.
 template <class T, int kCount>
-struct alignas(sizeof(T) * kCount) Pack {
+struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Pack {
   T at[kCount];
 };
 
